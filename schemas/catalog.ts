@@ -1,0 +1,104 @@
+/** The four semantics of DESIGN 4: what a topic may do to the main path. */
+export type TopicClass = "lifecycle" | "policy" | "domain" | "webhook" | "control";
+
+/** What the catalogue says of one event type, which is also its topic. */
+export interface TopicEntry {
+  readonly class: TopicClass;
+  /** An intent asks, a fact states. */
+  readonly nature: "intent" | "fact";
+  /** Which envelope fields make the Kafka key; the values are joined by `/`. */
+  readonly key: "tenant/correlation" | "tenant" | "consumer";
+  /** Latest schema version, `major.minor`. */
+  readonly version: `${number}.${number}`;
+  readonly partitions: number;
+  readonly retentionMs: number;
+  readonly cleanup: "delete" | "compact";
+  readonly dataClass: "internal" | "confidential";
+  /** The room that produces it and answers for its schema. */
+  readonly owner: string;
+  readonly summary: string;
+}
+
+const dayMs = 86_400_000;
+/** Replay reaches this far without the archive: a fortnight covers two on-call weeks. */
+const standardRetentionMs = 14 * dayMs;
+/** Evidence topics outlive a quarter's audit. */
+const evidenceRetentionMs = 100 * dayMs;
+/** Six lets three hosts share a topic evenly and two idle ones join; raising it later moves keys. */
+const standardPartitions = 6;
+
+const standard = {
+  key: "tenant/correlation",
+  version: "1.0",
+  partitions: standardPartitions,
+  retentionMs: standardRetentionMs,
+  cleanup: "delete",
+  dataClass: "internal",
+} as const;
+const observed = { ...standard, class: "lifecycle", nature: "fact", owner: "gate" } as const;
+const ruling = { ...standard, class: "policy", nature: "fact", owner: "gate", retentionMs: evidenceRetentionMs } as const;
+const control = {
+  ...standard,
+  class: "control",
+  nature: "fact",
+  key: "consumer",
+  partitions: 1,
+  retentionMs: evidenceRetentionMs,
+} as const;
+
+/** Every event type: its topic's settings, owner and meaning. The one list that everything else is made from. */
+export const catalog = {
+  "agent.session.started": { ...observed, summary: "a session began or continued, with the hooks loaded" },
+  "agent.session.ended": { ...observed, summary: "a session ended" },
+  "agent.session.compacted": { ...observed, summary: "a session's context was compacted" },
+  "agent.turn.started": { ...observed, summary: "a turn began" },
+  "agent.turn.completed": { ...observed, summary: "a turn came to an end, well or not" },
+  "agent.prompt.submitted": { ...observed, dataClass: "confidential", summary: "a prompt was handed to the agent" },
+  "agent.subagent.started": { ...observed, summary: "a child agent began" },
+  "agent.subagent.stopped": { ...observed, summary: "a child agent ended" },
+  "agent.model.completed": { ...observed, class: "domain", summary: "a model call ended, with its tokens" },
+  "agent.lifecycle.observed": { ...observed, summary: "a signal of the runtime that changes nothing for policy" },
+  "agent.tool.requested": {
+    ...ruling,
+    nature: "intent",
+    dataClass: "confidential",
+    summary: "an agent asked to use a tool",
+  },
+  "agent.tool.authorized": { ...ruling, summary: "the gate allowed a tool call" },
+  "agent.tool.denied": { ...ruling, summary: "the gate refused a tool call" },
+  "agent.tool.completed": {
+    ...ruling,
+    class: "domain",
+    dataClass: "confidential",
+    summary: "a tool call ended",
+  },
+  "agent.permission.requested": {
+    ...ruling,
+    nature: "intent",
+    dataClass: "confidential",
+    summary: "the runtime asks whether a tool call may go on",
+  },
+  "agent.permission.refused": { ...ruling, summary: "the runtime itself refused a tool call" },
+  "agent.capability.issued": { ...ruling, summary: "a right to carry out one plan was issued" },
+  "fabric.adapter.unrecognized": { ...ruling, class: "control", summary: "a payload that no adapter understands" },
+  "fabric.letter.buried": { ...control, owner: "host", summary: "an input was set aside for a person" },
+  "fabric.gap.found": { ...control, owner: "host", summary: "records that a consumer never saw are gone" },
+  "fabric.audit.sealed": {
+    ...control,
+    key: "tenant",
+    partitions: standardPartitions,
+    owner: "audit",
+    summary: "a block of the audit trail was closed and signed",
+  },
+} as const satisfies Record<string, TopicEntry>;
+
+/** Name of an event type, which is also its topic's name. */
+export type EventType = keyof typeof catalog;
+
+/** All event types, in catalogue order. */
+export const eventTypes = Object.keys(catalog) as EventType[];
+
+/** Whether a string names a type of the catalogue. */
+export function isEventType(name: string): name is EventType {
+  return Object.hasOwn(catalog, name);
+}

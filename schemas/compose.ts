@@ -1,0 +1,59 @@
+import type { AvroEnum, AvroField, AvroRecord, AvroSchema } from "./avro-json.ts";
+import { isEnum, isRecord } from "./avro-json.ts";
+
+/** `agent.tool.requested` → `AgentToolRequested`, the Avro record's name. */
+export function toRecordName(type: string): string {
+  return type
+    .split(".")
+    .map((part) => part.charAt(0).toUpperCase() + part.slice(1))
+    .join("");
+}
+
+/**
+ * The full Avro schema of one event type: the shared envelope with the type's own record as `redacted_summary`.
+ * Shared named types are written out at their first use, as Avro asks.
+ */
+export function composeSchema(
+  type: string,
+  envelope: AvroRecord,
+  summary: AvroRecord,
+  shared: readonly AvroEnum[],
+): AvroRecord {
+  const sharedByName = new Map(shared.map((one) => [one.name, one]));
+  const written = new Set<string>();
+
+  function inline(schema: AvroSchema): AvroSchema {
+    if (typeof schema === "string") {
+      const found = sharedByName.get(schema);
+      if (found === undefined || written.has(schema)) return schema;
+      written.add(schema);
+      return found;
+    }
+    if (Array.isArray(schema)) return schema.map(inline);
+    if (isRecord(schema)) {
+      written.add(schema.name);
+      return { ...schema, fields: schema.fields.map(inlineField) };
+    }
+    if (isEnum(schema)) {
+      written.add(schema.name);
+      return schema;
+    }
+    if (schema.type === "array") return { ...schema, items: inline(schema.items) };
+    if (schema.type === "map") return { ...schema, values: inline(schema.values) };
+    return schema;
+  }
+  function inlineField(field: AvroField): AvroField {
+    return { ...field, type: inline(field.type) };
+  }
+
+  return {
+    type: "record",
+    name: toRecordName(type),
+    namespace: "fabric",
+    ...(summary.doc === undefined ? {} : { doc: summary.doc }),
+    fields: [
+      ...envelope.fields.map(inlineField),
+      { name: "redacted_summary", type: inline({ ...summary, namespace: "fabric" }) },
+    ],
+  };
+}

@@ -1,0 +1,77 @@
+/** The five kinds of DESIGN 10: what happens to the work, whatever the cause. */
+export const faultKinds = ["transient", "poison", "refused", "unknown_effect", "fatal"] as const;
+export type FaultKind = (typeof faultKinds)[number];
+
+interface FaultEntry {
+  readonly kind: FaultKind;
+  /** HTTP status when a server answers with it. */
+  readonly status: number;
+  /** Exit code of the command line (DESIGN 18). */
+  readonly exit: 1 | 2 | 3 | 4;
+  readonly text: string;
+}
+
+/** Every fault code: its kind, how HTTP and the command line show it, and a short text for people. */
+export const faultTable = {
+  BODY_TOO_LARGE: { kind: "refused", status: 413, exit: 2, text: "the body is larger than the limit" },
+  BODY_NOT_JSON: { kind: "refused", status: 400, exit: 2, text: "the body is not JSON" },
+  REQUEST_INVALID: { kind: "refused", status: 400, exit: 2, text: "the request does not fit its schema" },
+  ROUTE_UNKNOWN: { kind: "refused", status: 404, exit: 2, text: "there is nothing at this address" },
+  RUNTIME_UNKNOWN: { kind: "refused", status: 404, exit: 2, text: "no adapter has this name" },
+  MEDIA_TYPE_UNSUPPORTED: { kind: "refused", status: 415, exit: 2, text: "the content type is not application/json" },
+  TOKEN_MISSING: { kind: "refused", status: 401, exit: 4, text: "a bearer token is needed" },
+  TOKEN_INVALID: { kind: "refused", status: 401, exit: 4, text: "the token is not valid" },
+  ROLE_MISSING: { kind: "refused", status: 403, exit: 4, text: "the token does not carry the role" },
+  TENANT_UNKNOWN: { kind: "refused", status: 403, exit: 4, text: "the token's tenant is not served here" },
+  OVERLOADED: { kind: "transient", status: 503, exit: 3, text: "too much work is waiting" },
+  GATE_TIMEOUT: { kind: "transient", status: 503, exit: 3, text: "the decision's time budget ran out" },
+  DATABASE_UNAVAILABLE: { kind: "transient", status: 503, exit: 3, text: "Postgres does not answer" },
+  DATABASE_CONFLICT: { kind: "transient", status: 503, exit: 3, text: "a concurrent transaction won" },
+  DATABASE_REJECTED: { kind: "poison", status: 500, exit: 1, text: "Postgres refused the data" },
+  BROKER_UNAVAILABLE: { kind: "transient", status: 503, exit: 3, text: "Kafka does not answer" },
+  BROKER_REJECTED: { kind: "poison", status: 500, exit: 1, text: "Kafka refused the record" },
+  TOPIC_MISSING: { kind: "transient", status: 503, exit: 3, text: "the topic does not exist" },
+  REGISTRY_UNAVAILABLE: { kind: "transient", status: 503, exit: 3, text: "the schema registry does not answer" },
+  SCHEMA_ID_UNKNOWN: { kind: "transient", status: 503, exit: 3, text: "the registry does not know the schema id" },
+  SCHEMA_NOT_REGISTERED: { kind: "transient", status: 503, exit: 3, text: "the event type has no registered schema" },
+  SCHEMA_REFUSED: { kind: "poison", status: 500, exit: 1, text: "this consumer must not read this schema version" },
+  SCHEMA_INCOMPATIBLE: { kind: "fatal", status: 500, exit: 1, text: "the schema breaks compatibility" },
+  NOT_AVRO: { kind: "poison", status: 400, exit: 1, text: "the record is not Confluent-framed Avro" },
+  RECORD_UNDECODABLE: { kind: "poison", status: 400, exit: 1, text: "the record cannot be decoded" },
+  VALUE_OUT_OF_RANGE: { kind: "poison", status: 400, exit: 1, text: "a number is outside its bounds" },
+  PROJECTION_FAILED: { kind: "poison", status: 500, exit: 1, text: "the processor's own code failed" },
+  RECORD_TOO_LARGE: { kind: "poison", status: 413, exit: 1, text: "the record is larger than the broker takes" },
+  GAP_FOUND: { kind: "fatal", status: 500, exit: 1, text: "records are gone that were never processed" },
+  CONFIG_INVALID: { kind: "fatal", status: 500, exit: 2, text: "the configuration is not valid" },
+  MIGRATION_CHANGED: { kind: "fatal", status: 500, exit: 1, text: "an applied migration was edited" },
+  MIGRATION_FAILED: { kind: "fatal", status: 500, exit: 1, text: "a migration failed" },
+  TOOL_MISSING: { kind: "fatal", status: 500, exit: 3, text: "a program that is needed is not installed" },
+  STACK_FAILED: { kind: "fatal", status: 500, exit: 3, text: "a part of the local stack did not start" },
+  KEY_UNAVAILABLE: { kind: "fatal", status: 500, exit: 3, text: "the key-encryption key cannot be read" },
+  EVIDENCE_CORRUPT: { kind: "poison", status: 500, exit: 1, text: "the stored evidence does not match its digest" },
+  AUDIT_BROKEN: { kind: "fatal", status: 500, exit: 1, text: "the audit trail does not verify" },
+  USAGE: { kind: "refused", status: 400, exit: 2, text: "the command was called wrongly" },
+  INTERNAL: { kind: "fatal", status: 500, exit: 1, text: "an invariant is broken" },
+} as const satisfies Record<string, FaultEntry>;
+
+export type FaultCode = keyof typeof faultTable;
+
+/**
+ * The one error class of the rim. `code` says what, `kind` what happens to the work; `detail` names what to do.
+ * Messages are lower case, without a full stop, and never hold a secret.
+ */
+export class Fault extends Error {
+  readonly code: FaultCode;
+  readonly kind: FaultKind;
+  constructor(code: FaultCode, detail?: string, options?: { cause?: unknown }) {
+    super(detail === undefined ? faultTable[code].text : `${faultTable[code].text}: ${detail}`, options);
+    this.name = "Fault";
+    this.code = code;
+    this.kind = faultTable[code].kind;
+  }
+}
+
+/** Whether the work that met this error should be tried again as it is. */
+export function isTransient(error: unknown): boolean {
+  return error instanceof Fault && error.kind === "transient";
+}

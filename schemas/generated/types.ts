@@ -1,0 +1,348 @@
+// Generated from schemas/*.avsc by `fabric schema generate`. Do not edit.
+
+/** Milliseconds since 1970 UTC, an integer from 0 to 2^52. */
+export type EpochMs = number;
+
+export type Decision = "unknown" | "allow" | "deny" | "require_approval" | "defer" | "modify";
+
+export type Risk = "unknown" | "low" | "medium" | "high" | "critical";
+
+export type DataClass = "unknown" | "public" | "internal" | "confidential" | "secret";
+
+export type EffectClass = "unknown" | "none" | "read" | "write" | "execute" | "network" | "spawn";
+
+export type Outcome = "unknown" | "succeeded" | "failed" | "interrupted" | "blocked";
+
+export interface Runtime {
+  /** Adapter name, or fabric for our own services. */
+  kind: string;
+  adapter_version: string;
+  runtime_version: null | string;
+  permission_mode: null | string;
+  sandbox: null | string;
+}
+
+export interface Actor {
+  user_id: null | string;
+  agent_id: null | string;
+}
+
+export interface Execution {
+  task_id: null | string;
+  session_id: null | string;
+  turn_id: null | string;
+  tool_call_id: null | string;
+  /** From 1; raised by a retry or redelivery of the same intent. */
+  attempt: number;
+}
+
+export interface Policy {
+  revision: string;
+  risk: Risk;
+  decision: null | Decision;
+  reason_code: null | string;
+  matched_rules: readonly string[];
+}
+
+export interface Subject {
+  /** Fabric tool name, such as shell.run or file.write. */
+  tool: null | string;
+  action: null | string;
+  resource_ref: null | string;
+  data_class: DataClass;
+}
+
+export interface Trace {
+  /** W3C Trace Context. */
+  traceparent: string;
+}
+
+/** The shared part of every event. A type's own record is this plus its redacted_summary. */
+export interface EnvelopeFields {
+  /** evt_ and a UUID (v7; v8 when derived by a processor). Global dedupe key. */
+  event_id: string;
+  /** The topic's name. */
+  type: string;
+  /** major.minor. A consumer refuses a higher major. */
+  schema_version: string;
+  /** UTC; the client's claim. */
+  occurred_at: EpochMs;
+  /** UTC; ours. Windows, SLA and prices use this one. */
+  recorded_at: EpochMs;
+  tenant_id: string;
+  /** Deployment environment of the agent: local, staging, production. */
+  environment: string;
+  runtime: Runtime;
+  actor: Actor;
+  execution: Execution;
+  /** One user goal, across child agents and consumers. */
+  correlation_id: string;
+  /** event_id of the direct trigger, nothing else. */
+  causation_id: null | string;
+  /** human, agent, webhook, schedule, or processor:<name>. */
+  origin: string;
+  hop_count: number;
+  automation_depth: number;
+  policy: null | Policy;
+  capability_id: null | string;
+  approval_id: null | string;
+  /** sha256: and hex, over the plan's RFC 8785 form. */
+  plan_digest: null | string;
+  effect_id: null | string;
+  receipt_id: null | string;
+  subject: null | Subject;
+  /** vault:// reference of the raw payload. */
+  payload_ref: null | string;
+  /** hmac-sha256: and hex, under the tenant's key. */
+  payload_digest: null | string;
+  trace: null | Trace;
+}
+
+export type SessionSource = "unknown" | "startup" | "resume" | "clear" | "compact";
+
+/** A session began or continued. Also the heartbeat that the hooks are loaded. */
+export interface AgentSessionStartedSummary {
+  source: SessionSource;
+  model: null | string;
+  working_directory: null | string;
+}
+
+/** A session ended. */
+export interface AgentSessionEndedSummary {
+  reason: null | string;
+}
+
+export type CompactionTrigger = "unknown" | "manual" | "automatic";
+
+/** The session's context was compacted. */
+export interface AgentSessionCompactedSummary {
+  trigger: CompactionTrigger;
+  /** Size of the summary that replaced the context, in bytes of UTF-8. */
+  summary_bytes: null | number;
+}
+
+export type TurnTrigger = "unknown" | "prompt" | "resume" | "subagent";
+
+/** A turn began. */
+export interface AgentTurnStartedSummary {
+  trigger: TurnTrigger;
+}
+
+/** A turn came to an end, well or not. */
+export interface AgentTurnCompletedSummary {
+  outcome: Outcome;
+  error_kind: null | string;
+  /** Size of the last message, in bytes of UTF-8. */
+  final_message_bytes: null | number;
+  /** True when a hook made the agent go on after an earlier stop. */
+  continued_by_hook: boolean;
+  /** Tasks still running when the turn ended. */
+  background_tasks: number;
+}
+
+/** A prompt was handed to the agent. */
+export interface AgentPromptSubmittedSummary {
+  /** Bytes of UTF-8. */
+  prompt_bytes: number;
+  /** Masked, at most 256 characters. */
+  preview: string;
+  /** Set when the prompt was expanded from a named command. */
+  command_name: null | string;
+}
+
+/** A child agent began. */
+export interface AgentSubagentStartedSummary {
+  subagent_id: string;
+  subagent_kind: null | string;
+}
+
+/** A child agent ended. */
+export interface AgentSubagentStoppedSummary {
+  subagent_id: string;
+  subagent_kind: null | string;
+  outcome: Outcome;
+  /** Bytes of UTF-8. */
+  final_message_bytes: null | number;
+}
+
+/** A model call ended. input_tokens counts all input once, cached and cache-written tokens included. */
+export interface AgentModelCompletedSummary {
+  model: string;
+  outcome: Outcome;
+  input_tokens: null | bigint;
+  /** Part of input_tokens. */
+  cached_input_tokens: null | bigint;
+  /** Part of input_tokens. */
+  cache_write_tokens: null | bigint;
+  output_tokens: null | bigint;
+  /** Part of output_tokens. */
+  reasoning_tokens: null | bigint;
+  duration_ms: null | bigint;
+  /** Millionths of the price list's currency. */
+  cost_micros: null | bigint;
+  error_kind: null | string;
+}
+
+export type LifecycleSignal = "unknown" | "notice_shown" | "message_shown" | "workspace_moved" | "directory_added" | "file_changed" | "worktree_created" | "worktree_removed" | "configuration_changed" | "instructions_loaded" | "model_switch_requested" | "model_switched" | "compaction_requested" | "tool_batch_completed" | "todo_created" | "todo_completed" | "input_requested" | "input_answered" | "setup_ran" | "model_requested";
+
+/** A signal of the runtime that changes nothing for policy, kept for the record. */
+export interface AgentLifecycleObservedSummary {
+  signal: LifecycleSignal;
+  /** Masked, at most 256 characters. */
+  detail: null | string;
+  path: null | string;
+}
+
+/** Intent: an agent asked to use a tool. Not a permission. */
+export interface AgentToolRequestedSummary {
+  effect_class: EffectClass;
+  /** Bytes of the tool input as JSON. */
+  input_bytes: number;
+  /** Masked, at most 512 characters. */
+  input_preview: string;
+  /** Files that the input names, resolved against the working directory. */
+  paths: readonly string[];
+  working_directory: null | string;
+  /** The runtime's own name of the tool. */
+  tool_alias: null | string;
+}
+
+/** The gate allowed a tool call. */
+export interface AgentToolAuthorizedSummary {
+  decision_id: string;
+  effect_class: EffectClass;
+  /** True when the input was rewritten. */
+  modified: boolean;
+}
+
+/** The gate refused a tool call. */
+export interface AgentToolDeniedSummary {
+  decision_id: string;
+  effect_class: EffectClass;
+  /** What the agent was told. */
+  message: string;
+}
+
+/** Fact: a tool call ended. */
+export interface AgentToolCompletedSummary {
+  outcome: Outcome;
+  duration_ms: null | bigint;
+  /** Bytes of the result as JSON or text. */
+  output_bytes: null | number;
+  /** Masked, at most 512 characters. */
+  output_preview: null | string;
+  /** Masked, at most 512 characters. */
+  error_preview: null | string;
+  /** The runtime's own name of the tool. */
+  tool_alias: null | string;
+}
+
+/** Intent: the runtime asks whether a tool call may go on. */
+export interface AgentPermissionRequestedSummary {
+  effect_class: EffectClass;
+  /** Masked, at most 512 characters. */
+  input_preview: string;
+  tool_alias: null | string;
+}
+
+export type Refuser = "unknown" | "runtime" | "user" | "gate";
+
+/** The runtime itself refused a tool call. */
+export interface AgentPermissionRefusedSummary {
+  refused_by: Refuser;
+  /** Masked, at most 512 characters. */
+  reason: null | string;
+  tool_alias: null | string;
+}
+
+/** A right to carry out one plan was issued. */
+export interface AgentCapabilityIssuedSummary {
+  effect_class: EffectClass;
+  expires_at: EpochMs;
+  max_calls: number;
+}
+
+export type UnrecognizedProblem = "unknown" | "not_json" | "not_an_object" | "unknown_event" | "unknown_value" | "wrong_type" | "missing_field";
+
+/** A payload that an adapter could not understand. The bytes are in the vault. */
+export interface FabricAdapterUnrecognizedSummary {
+  problem: UnrecognizedProblem;
+  /** JSON pointer of the field. */
+  field: null | string;
+  event_name: null | string;
+  body_bytes: number;
+  /** True when the caller was told no because of it. */
+  gating: boolean;
+}
+
+export type LetterKind = "unknown" | "quarantine" | "dead";
+
+export type FaultKind = "unknown" | "transient" | "poison" | "refused" | "unknown_effect" | "fatal";
+
+/** An input was set aside: quarantine could not be understood, dead could not be processed. */
+export interface FabricLetterBuriedSummary {
+  letter_id: string;
+  kind: LetterKind;
+  fault_kind: FaultKind;
+  code: string;
+  /** Masked, at most 512 characters. */
+  detail: string;
+  consumer: string;
+  consumer_version: string;
+  attempts: number;
+  source_topic: string;
+  source_partition: null | number;
+  source_offset: null | bigint;
+  source_event_id: null | string;
+  /** Who has to look at it. */
+  accountable: string;
+}
+
+export type GapCause = "unknown" | "retention" | "log_end_below_position" | "topic_missing" | "jump";
+
+/** A consumer stopped a partition because records that it never saw are gone. */
+export interface FabricGapFoundSummary {
+  consumer: string;
+  source_topic: string;
+  source_partition: number;
+  expected_offset: bigint;
+  found_offset: bigint;
+  cause: GapCause;
+}
+
+/** A block of the audit trail was closed and signed. */
+export interface FabricAuditSealedSummary {
+  block_number: bigint;
+  row_count: number;
+  previous_digest: string;
+  block_digest: string;
+  key_id: string;
+  /** Ed25519 over the block digest, base64url. */
+  signature: string;
+}
+
+/** Event type → its own summary record. */
+export interface Summaries {
+  "agent.session.started": AgentSessionStartedSummary;
+  "agent.session.ended": AgentSessionEndedSummary;
+  "agent.session.compacted": AgentSessionCompactedSummary;
+  "agent.turn.started": AgentTurnStartedSummary;
+  "agent.turn.completed": AgentTurnCompletedSummary;
+  "agent.prompt.submitted": AgentPromptSubmittedSummary;
+  "agent.subagent.started": AgentSubagentStartedSummary;
+  "agent.subagent.stopped": AgentSubagentStoppedSummary;
+  "agent.model.completed": AgentModelCompletedSummary;
+  "agent.lifecycle.observed": AgentLifecycleObservedSummary;
+  "agent.tool.requested": AgentToolRequestedSummary;
+  "agent.tool.authorized": AgentToolAuthorizedSummary;
+  "agent.tool.denied": AgentToolDeniedSummary;
+  "agent.tool.completed": AgentToolCompletedSummary;
+  "agent.permission.requested": AgentPermissionRequestedSummary;
+  "agent.permission.refused": AgentPermissionRefusedSummary;
+  "agent.capability.issued": AgentCapabilityIssuedSummary;
+  "fabric.adapter.unrecognized": FabricAdapterUnrecognizedSummary;
+  "fabric.letter.buried": FabricLetterBuriedSummary;
+  "fabric.gap.found": FabricGapFoundSummary;
+  "fabric.audit.sealed": FabricAuditSealedSummary;
+}
+

@@ -1,0 +1,56 @@
+import { defineConfig } from 'vitest/config';
+
+const serverTests = ['contract', 'integration', 'property', 'replay', 'e2e', 'schemas'].map(
+  (folder) => `test/${folder}/**/*.test.ts`,
+);
+
+/** Options of every project whose tests start or talk to real servers. */
+const onServers = {
+  environment: 'node',
+  globalSetup: ['test/harness/global-setup.ts'],
+  testTimeout: 60_000,
+  hookTimeout: 120_000,
+  pool: 'forks',
+  // Two files at once: one broker and one database serve all of them, on a machine of two cores in CI.
+  maxWorkers: 2,
+} as const;
+
+export default defineConfig({
+  test: {
+    passWithNoTests: true,
+    // Ends test workers that hang on an open handle, so that a leak is a failure and not a stuck run.
+    teardownTimeout: 60_000,
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          environment: 'node',
+          include: ['schemas/**/*.test.ts', 'services/**/*.test.ts', 'processors/**/*.test.ts'],
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        test: {
+          name: 'check',
+          environment: 'node',
+          include: ['test/house/**/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      { test: { name: 'servers', include: serverTests, ...onServers, sequence: { groupOrder: 2 } } },
+      {
+        test: {
+          name: 'faults',
+          include: ['test/fault/**/*.test.ts'],
+          ...onServers,
+          testTimeout: 180_000,
+          // A fault test restarts the servers that the others use: one file at a time.
+          maxWorkers: 1,
+          sequence: { groupOrder: 3 },
+        },
+      },
+    ],
+  },
+});
