@@ -1,16 +1,16 @@
-import { defineConfig } from 'vitest/config';
+import { defineConfig } from "vitest/config";
 
-const serverTests = ['contract', 'integration', 'property', 'replay', 'e2e', 'schemas'].map(
+const serverTests = ["contract", "integration", "property", "replay", "e2e", "schemas"].map(
   (folder) => `test/${folder}/**/*.test.ts`,
 );
 
 /** Options of every project whose tests start or talk to real servers. */
 const onServers = {
-  environment: 'node',
-  globalSetup: ['test/harness/global-setup.ts'],
+  environment: "node",
+  globalSetup: ["test/harness/global-setup.ts"],
   testTimeout: 60_000,
   hookTimeout: 120_000,
-  pool: 'forks',
+  pool: "forks",
   // Two files at once: one broker and one database serve all of them, on a machine of two cores in CI.
   maxWorkers: 2,
 } as const;
@@ -23,27 +23,27 @@ export default defineConfig({
     projects: [
       {
         test: {
-          name: 'unit',
-          environment: 'node',
-          include: ['schemas/**/*.test.ts', 'services/**/*.test.ts', 'processors/**/*.test.ts'],
+          name: "unit",
+          environment: "node",
+          include: ["schemas/**/*.test.ts", "services/**/*.test.ts", "processors/**/*.test.ts"],
           sequence: { groupOrder: 0 },
         },
       },
       {
         test: {
-          name: 'check',
-          environment: 'node',
-          include: ['test/house/**/*.test.ts'],
+          name: "check",
+          environment: "node",
+          include: ["test/house/**/*.test.ts"],
           testTimeout: 60_000,
           hookTimeout: 60_000,
           sequence: { groupOrder: 1 },
         },
       },
-      { test: { name: 'servers', include: serverTests, ...onServers, sequence: { groupOrder: 2 } } },
+      { test: { name: "servers", include: serverTests, ...onServers, sequence: { groupOrder: 2 } } },
       {
         test: {
-          name: 'faults',
-          include: ['test/fault/**/*.test.ts'],
+          name: "faults",
+          include: ["test/fault/**/*.test.ts"],
           ...onServers,
           testTimeout: 180_000,
           // A fault test restarts the servers that the others use: one file at a time.

@@ -1,0 +1,63 @@
+# The commands of a person who works on the fabric. `make` alone lists them. Nothing has to be there before but Node.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+FABRIC := node dist/services/app/main.js
+LOCK_STAMP := node_modules/.lock-digest
+
+.PHONY: help setup build check test demo up down status bench test-faults format generate clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+# The lock file is followed to the letter (--no-save writes nothing back). The strict `npm ci` is not used: it refuses
+# a lock file that leaves out an optional package of another operating system.
+setup: ## install what package-lock.json names, when it is not there yet
+	@command -v node >/dev/null 2>&1 || { echo 'Node.js 20.19 or newer is missing: install it from https://nodejs.org, or with "nvm install 22"' >&2; exit 1; }
+	@node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' \
+	  || { echo "Node.js 20.19 or newer is needed, found $$(node --version): install it from https://nodejs.org, or with \"nvm install 22\"" >&2; exit 1; }
+	@digest="$$(cksum < package-lock.json)"; \
+	if [ "$$(cat $(LOCK_STAMP) 2>/dev/null)" != "$$digest" ]; then \
+	  echo 'installing dependencies (npm install, once)'; \
+	  npm install --no-save --no-audit --no-fund --loglevel=error && echo "$$digest" > $(LOCK_STAMP); \
+	fi
+
+build: setup ## compile to dist/
+	@node node_modules/typescript/bin/tsc -p tsconfig.build.json
+	@node deploy/copy-assets.mjs
+	@if [ -f dist/services/app/main.js ]; then chmod +x dist/services/app/main.js; fi
+
+check: setup ## types, lint, format, imports, words, generated files, unused code: no server
+	@node test/house/check.mjs $(STEPS)
+
+test: setup build ## every test that fits in CI, on real servers
+	@node test/house/run-tests.mjs unit servers
+
+test-faults: setup build ## kill, delay, cut and restart things (minutes)
+	@node test/house/run-tests.mjs faults
+
+demo: build ## the story on real parts; ONCE=1 ends after it
+	@$(FABRIC) demo $(if $(filter 1 yes true,$(ONCE)),--once)
+
+up: build ## start the local stack and all services
+	@$(FABRIC) up $(ARGS)
+
+down: setup build ## stop them; ARGS=--wipe forgets the data too
+	@$(FABRIC) down $(ARGS)
+
+status: build ## endpoints, versions, health, lag
+	@$(FABRIC) status $(ARGS)
+
+bench: build ## measure; NAME=... picks one figure
+	@$(FABRIC) bench $(or $(NAME),all)
+
+format: setup ## write the format and the fixes of the linter
+	@node node_modules/eslint/bin/eslint.js . --fix || true
+	@node node_modules/prettier/bin/prettier.cjs --write --log-level warn .
+
+generate: build ## write the generated schemas and types again
+	@$(FABRIC) schema generate
+	@node node_modules/prettier/bin/prettier.cjs --write --log-level warn schemas
+
+clean: ## remove what was built; data of the local stack stays
+	@rm -rf dist coverage .fabric/reports node_modules/.cache/house
