@@ -10,10 +10,10 @@ const onServers = {
   globalSetup: ["test/harness/global-setup.ts"],
   testTimeout: 60_000,
   hookTimeout: 120_000,
-  pool: "forks",
+  pool: "forks" as const,
   // Two files at once: one broker and one database serve all of them, on a machine of two cores in CI.
   maxWorkers: 2,
-} as const;
+};
 
 export default defineConfig({
   test: {

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { catalog } from "../../schemas/catalog.ts";
 import { productFiles } from "./files.ts";
 
-const CATALOG = "../../schemas/catalog.ts";
-const { catalog } = (await import(CATALOG)) as { catalog: Record<string, unknown> };
 const types = Object.keys(catalog).sort();
 const sources = productFiles(".avsc")
   .filter((file) => file.startsWith("schemas/events/"))
