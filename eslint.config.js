@@ -32,7 +32,12 @@ const EFFECT_MODULES = [
 ];
 
 const processEnv = {
-  selector: "MemberExpression[object.name='process'][property.name='env']",
+  selector: [
+    "MemberExpression[object.name='process'][property.name='env']",
+    "MemberExpression[object.property.name='process'][property.name='env']",
+    "VariableDeclarator[init.name='process'] > ObjectPattern > Property[key.name='env']",
+    "ImportDeclaration[source.value=/^(node:)?process$/] > ImportSpecifier[imported.name='env']",
+  ].join(", "),
   message: "configuration is parsed once: read it through services/platform/config.ts",
 };
 const impurities = [

@@ -28,7 +28,9 @@ const child = spawn(
   ],
   { stdio: "inherit", env: { ...process.env, FABRIC_RUN_MARK: mark } },
 );
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+// Ctrl-C reaches vitest by itself; a second one from here would make it skip its teardown.
+process.on("SIGINT", () => undefined);
 
 const exitCode = await new Promise((resolve) => {
   child.on("error", () => resolve(1));
