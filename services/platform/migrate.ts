@@ -1,0 +1,234 @@
+import { createHash } from "node:crypto";
+import { readFile, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import pg from "pg";
+import { z } from "zod";
+import { Fault } from "../../schemas/faults.ts";
+import { toDatabaseFault } from "./postgres.ts";
+
+/**
+ * Order in which owners' folders are applied: an owner may refer to one before it.
+ * Each owner has one Postgres schema, named like it.
+ */
+export const migrationOwners = [
+  "contracts",
+  "access",
+  "vault",
+  "outbox",
+  "gate",
+  "host",
+  "audit",
+  "analytics",
+] as const;
+
+/** Any number; it only has to differ from other applications' advisory locks. */
+const migrationLock = 0x666162;
+
+const privilege = z.enum(["select", "insert", "update", "delete"]);
+const grantsSchema = z.strictObject({
+  usage: z.array(z.string()).default([]),
+  tables: z
+    .record(
+      z.string(),
+      z.record(z.string(), z.array(z.union([privilege, z.string().regex(/^update\([a-z_, ]+\)$/)]))),
+    )
+    .default({}),
+  functions: z.record(z.string(), z.array(z.string())).default({}),
+  sequences: z.record(z.string(), z.array(z.string())).default({}),
+});
+
+export interface MigrateOptions {
+  /** Connection that may create schemas and roles. */
+  readonly adminUrl: string;
+  readonly migrationsDir: string;
+  /** Role → password; a role without one is created without login. */
+  readonly rolePasswords?: Readonly<Record<string, string>>;
+  readonly owners?: readonly string[];
+  /** Postgres schema of an owner; a shadow builds the same files elsewhere. */
+  readonly schemaOf?: (owner: string) => string;
+}
+
+/**
+ * Applies what is missing, each file once, in one transaction, under a lock, so that two that start together are safe.
+ * An applied file that was edited is refused. Grants are set to exactly what `grants.json` lists.
+ */
+export async function migrate(options: MigrateOptions): Promise<{ applied: string[] }> {
+  const client = new pg.Client({ connectionString: options.adminUrl, application_name: "fabric-migrate" });
+  try {
+    await client.connect();
+  } catch (error) {
+    throw toDatabaseFault(error);
+  }
+  try {
+    await client.query("SELECT pg_advisory_lock($1)", [migrationLock]);
+    await createRoles(client, options);
+    await client.query(`
+      CREATE SCHEMA IF NOT EXISTS migrations;
+      CREATE TABLE IF NOT EXISTS migrations.applied (
+        schema_name text NOT NULL, owner text NOT NULL, file text NOT NULL, sha256 text NOT NULL,
+        applied_at timestamptz NOT NULL DEFAULT clock_timestamp(), PRIMARY KEY (schema_name, file))`);
+    const applied: string[] = [];
+    for (const owner of options.owners ?? migrationOwners) {
+      applied.push(...(await migrateOwner(client, options, owner)));
+    }
+    for (const owner of options.owners ?? migrationOwners) await applyGrants(client, options, owner);
+    return { applied };
+  } catch (error) {
+    throw error instanceof Fault ? error : new Fault("MIGRATION_FAILED", messageOf(error), { cause: error });
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/** Files of one owner, in order; the name is four digits, an underscore and words. */
+async function migrationFiles(dir: string): Promise<string[]> {
+  const names = await readdir(dir).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [] as string[];
+    throw error;
+  });
+  const files = names.filter((name) => name.endsWith(".sql")).sort();
+  files.forEach((name, index) => {
+    if (!/^\d{4}_[a-z0-9_]+\.sql$/.test(name) || Number(name.slice(0, 4)) !== index + 1) {
+      throw new Fault(
+        "MIGRATION_FAILED",
+        `\`${name}\` is out of sequence; number files 0001, 0002, … without holes`,
+      );
+    }
+  });
+  return files;
+}
+
+async function migrateOwner(client: pg.Client, options: MigrateOptions, owner: string): Promise<string[]> {
+  const dir = join(options.migrationsDir, owner);
+  const files = await migrationFiles(dir);
+  if (files.length === 0) return [];
+  const schema = options.schemaOf?.(owner) ?? owner;
+  await client.query(`CREATE SCHEMA IF NOT EXISTS ${pg.escapeIdentifier(schema)}`);
+  const known = await client.query<{ file: string; sha256: string }>(
+    "SELECT file, sha256 FROM migrations.applied WHERE schema_name = $1",
+    [schema],
+  );
+  const before = new Map(known.rows.map((row) => [row.file, row.sha256]));
+  const vanished = [...before.keys()].find((file) => !files.includes(file));
+  if (vanished !== undefined) {
+    throw new Fault(
+      "MIGRATION_CHANGED",
+      `\`${owner}/${vanished}\` was applied here and is gone; restore the file`,
+    );
+  }
+  const applied: string[] = [];
+  for (const file of files) {
+    const sql = await readFile(join(dir, file), "utf8");
+    const sha256 = createHash("sha256").update(sql).digest("hex");
+    const knownSha = before.get(file);
+    if (knownSha === sha256) continue;
+    if (knownSha !== undefined) {
+      throw new Fault("MIGRATION_CHANGED", `\`${owner}/${file}\`; restore it and add a new file instead`);
+    }
+    try {
+      await client.query("BEGIN");
+      await client.query(`SET LOCAL search_path TO ${pg.escapeIdentifier(schema)}, pg_catalog`);
+      await client.query(sql);
+      await client.query(
+        "INSERT INTO migrations.applied (schema_name, owner, file, sha256) VALUES ($1, $2, $3, $4)",
+        [schema, owner, file, sha256],
+      );
+      await client.query("COMMIT");
+    } catch (error) {
+      await client.query("ROLLBACK").catch(() => undefined);
+      throw new Fault("MIGRATION_FAILED", `\`${owner}/${file}\`: ${messageOf(error)}`, { cause: error });
+    }
+    applied.push(`${owner}/${file}`);
+  }
+  return applied;
+}
+
+async function createRoles(client: pg.Client, options: MigrateOptions): Promise<void> {
+  const text = await readFile(join(options.migrationsDir, "roles.json"), "utf8");
+  const roles = z.record(z.string().regex(/^fabric_[a-z]+$/), z.string()).parse(JSON.parse(text));
+  for (const role of Object.keys(roles)) {
+    const name = pg.escapeIdentifier(role);
+    // Roles belong to the cluster: another database's migration may be creating the same one.
+    await client.query(
+      `DO $do$ BEGIN CREATE ROLE ${name} NOLOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $do$`,
+    );
+    const password = options.rolePasswords?.[role];
+    if (password !== undefined) {
+      await retryConcurrent(() =>
+        client.query(`ALTER ROLE ${name} LOGIN PASSWORD ${pg.escapeLiteral(password)}`),
+      );
+    }
+  }
+}
+
+async function applyGrants(client: pg.Client, options: MigrateOptions, owner: string): Promise<void> {
+  const path = join(options.migrationsDir, owner, "grants.json");
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return null;
+    throw error;
+  });
+  if (text === null) return;
+  const parsed = grantsSchema.safeParse(JSON.parse(text));
+  if (!parsed.success)
+    throw new Fault("MIGRATION_FAILED", `\`${owner}/grants.json\`: ${z.prettifyError(parsed.error)}`);
+  const grants = parsed.data;
+  const schema = pg.escapeIdentifier(options.schemaOf?.(owner) ?? owner);
+  const roles = await client.query<{ rolname: string }>(
+    "SELECT rolname FROM pg_roles WHERE rolname LIKE 'fabric\\_%'",
+  );
+  const everyone = roles.rows.map((row) => pg.escapeIdentifier(row.rolname)).join(", ");
+  const statements = [
+    `REVOKE ALL ON SCHEMA ${schema} FROM PUBLIC, ${everyone}`,
+    `REVOKE ALL ON ALL TABLES IN SCHEMA ${schema} FROM PUBLIC, ${everyone}`,
+    `REVOKE ALL ON ALL SEQUENCES IN SCHEMA ${schema} FROM PUBLIC, ${everyone}`,
+    `REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ${schema} FROM PUBLIC, ${everyone}`,
+    ...grants.usage.map((role) => `GRANT USAGE ON SCHEMA ${schema} TO ${pg.escapeIdentifier(role)}`),
+  ];
+  for (const [table, byRole] of Object.entries(grants.tables)) {
+    for (const [role, privileges] of Object.entries(byRole)) {
+      statements.push(
+        `GRANT ${privileges.join(", ")} ON ${schema}.${pg.escapeIdentifier(table)} TO ${pg.escapeIdentifier(role)}`,
+      );
+    }
+  }
+  for (const [signature, byRole] of Object.entries(grants.functions)) {
+    for (const role of byRole) {
+      statements.push(`GRANT EXECUTE ON FUNCTION ${schema}.${signature} TO ${pg.escapeIdentifier(role)}`);
+    }
+  }
+  for (const [sequence, byRole] of Object.entries(grants.sequences)) {
+    for (const role of byRole) {
+      statements.push(
+        `GRANT USAGE ON SEQUENCE ${schema}.${pg.escapeIdentifier(sequence)} TO ${pg.escapeIdentifier(role)}`,
+      );
+    }
+  }
+  // One transaction: a running service never sees the moment between revoke and grant.
+  await retryConcurrent(async () => {
+    await client.query("BEGIN");
+    try {
+      for (const statement of statements) await client.query(statement);
+      await client.query("COMMIT");
+    } catch (error) {
+      await client.query("ROLLBACK").catch(() => undefined);
+      throw new Fault("MIGRATION_FAILED", `grants of \`${owner}\`: ${messageOf(error)}`, { cause: error });
+    }
+  });
+}
+
+/** Two databases of one cluster may alter the same role at once; Postgres then says "tuple concurrently updated". */
+async function retryConcurrent<T>(work: () => Promise<T>): Promise<T> {
+  const attempts = 10;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (attempt === attempts || !/concurrently/.test(messageOf(error))) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 20 * attempt));
+    }
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
