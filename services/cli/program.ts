@@ -1,0 +1,270 @@
+import { Command, CommanderError, Option } from "commander";
+import { Fault, faultTable } from "../../schemas/faults.ts";
+import type { Actions, Common } from "./actions.ts";
+import type { ExitCode, Report } from "./report.ts";
+import type { Screen } from "./screen.ts";
+
+/** Streams and process matters, handed in so that a test can run a command line in-process. */
+export interface Surroundings {
+  readonly stdout: (text: string) => void;
+  readonly stderr: (text: string) => void;
+  readonly readStdin: () => Promise<string>;
+  readonly colour: boolean;
+  readonly signal: AbortSignal;
+  readonly version: string;
+}
+
+type Run = (common: Common) => Promise<Report>;
+
+/** Parses one command line, runs it, prints its report, and answers with the exit code. Never throws. */
+export async function runCommandLine(
+  argv: readonly string[],
+  actions: Actions,
+  around: Surroundings,
+): Promise<ExitCode> {
+  let exit: ExitCode = 0;
+  const program = new Command("fabric");
+
+  function action(run: (...args: never[]) => Run): (...args: unknown[]) => Promise<void> {
+    return async (...args: unknown[]) => {
+      const global = program.opts<{ json?: boolean; stack: string }>();
+      const screen: Screen = {
+        json: global.json === true,
+        colour: around.colour && global.json !== true,
+        line: (text) => {
+          if (global.json === true) around.stderr(`${text}\n`);
+          else around.stdout(`${text}\n`);
+        },
+        progress: (text) => around.stderr(`${text}\n`),
+      };
+      const common: Common = { screen, signal: around.signal, stack: global.stack };
+      const report = await (run as (...all: unknown[]) => Run)(...args)(common);
+      if (screen.json) around.stdout(`${toJson(report.json)}\n`);
+      else if (report.text !== "") around.stdout(`${report.text}\n`);
+      exit = report.exit ?? 0;
+    };
+  }
+
+  program
+    .description("Policy Hook Fabric: one policy gate and one event backbone for all agents")
+    .version(around.version)
+    .addOption(new Option("--json", "print one JSON document on stdout"))
+    .addOption(new Option("--stack <name>", "name of the local stack below .fabric/").default("local"))
+    .configureOutput({ writeOut: around.stdout, writeErr: around.stderr })
+    .showHelpAfterError("run the command with --help for its options and examples")
+    .exitOverride()
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 done · 1 failed or found something · 2 usage · 3 something needed is unreachable · 4 refused" +
+        "\n\nExamples:\n  fabric demo --once\n  fabric up --detach\n  fabric tail agent.tool.denied\n  fabric audit who toolu_01ABC",
+    );
+
+  program
+    .command("up")
+    .description("start the local stack and all services")
+    .option("--detach", "leave them running in the background")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  fabric up             until Ctrl-C\n  fabric up --detach    then: fabric status, fabric down",
+    )
+    .action(
+      action(
+        (options: { detach?: boolean }) => (common) =>
+          actions.up(common, { detach: options.detach === true }),
+      ),
+    );
+  program
+    .command("down")
+    .description("stop the local stack and its services")
+    .option("--wipe", "remove their data too")
+    .action(
+      action(
+        (options: { wipe?: boolean }) => (common) => actions.down(common, { wipe: options.wipe === true }),
+      ),
+    );
+  program
+    .command("status")
+    .description("endpoints, versions, health and lag")
+    .action(action(() => (common) => actions.status(common)));
+  program
+    .command("demo")
+    .description("the story on recorded payloads of real agents, against the running system")
+    .option("--once", "end after the story; exit 0 only if every step held")
+    .action(
+      action(
+        (options: { once?: boolean }) => (common) => actions.demo(common, { once: options.once === true }),
+      ),
+    );
+  program
+    .command("serve")
+    .argument("[role...]", "gate, relay, sealer, processor <name>; none: all in one process")
+    .description("run services against the configuration")
+    .addHelpText("after", "\nExamples:\n  fabric serve\n  fabric serve gate\n  fabric serve processor audit")
+    .action(action((roles: string[]) => (common) => actions.serve(common, { roles })));
+
+  const config = program.command("config").description("the configuration");
+  config
+    .command("check")
+    .description("parse the configuration and show it, secrets masked")
+    .action(action(() => (common) => actions.configCheck(common)));
+
+  const schema = program.command("schema").description("event schemas as code");
+  schema
+    .command("list")
+    .description("event types with version and owner")
+    .action(action(() => (common) => actions.schemaList(common)));
+  schema
+    .command("show")
+    .argument("<type>", "event type, such as agent.tool.requested")
+    .description("the full Avro schema of one type")
+    .action(action((type: string) => (common) => actions.schemaShow(common, { type })));
+  schema
+    .command("check")
+    .description("lint, compatibility with every earlier version, stale generated files")
+    .action(action(() => (common) => actions.schemaCheck(common)));
+  schema
+    .command("generate")
+    .description("write schemas/generated from the sources")
+    .option("--check", "write nothing; fail when a file is stale")
+    .option("--accept", "also add current versions to schemas/history")
+    .action(
+      action(
+        (options: { check?: boolean; accept?: boolean }) => (common) =>
+          actions.schemaGenerate(common, { check: options.check === true, accept: options.accept === true }),
+      ),
+    );
+  schema
+    .command("register")
+    .description("register every type with the registry, FULL_TRANSITIVE")
+    .action(action(() => (common) => actions.schemaRegister(common)));
+
+  const topics = program.command("topics").description("Kafka topics as code");
+  topics
+    .command("plan")
+    .description("what apply would change")
+    .action(action(() => (common) => actions.topicsPlan(common)));
+  topics
+    .command("apply")
+    .description("create and adjust topics; never deletes")
+    .action(action(() => (common) => actions.topicsApply(common)));
+  topics
+    .command("drift")
+    .description("where the broker differs from the catalogue; exit 1 if it does")
+    .action(action(() => (common) => actions.topicsDrift(common)));
+
+  program
+    .command("decide")
+    .description("one decision for the request on stdin")
+    .option("--bundle <dir>", "judge by this policy folder alone, without a running gate")
+    .addHelpText(
+      "after",
+      '\nExample:\n  echo \'{"runtime":"own","session_id":"s1","tool":"shell.run","input":{"command":"ls"}}\' | fabric decide',
+    )
+    .action(
+      action(
+        (options: { bundle?: string }) => async (common) =>
+          actions.decide(common, { bundle: options.bundle, request: await around.readStdin() }),
+      ),
+    );
+  program
+    .command("tail")
+    .argument("[type...]", "event types; none: all")
+    .description("events as they arrive, one a line")
+    .option("--from-beginning", "start with what the topics hold")
+    .option("--limit <n>", "end after n events", toCount)
+    .action(
+      action(
+        (types: string[], options: { fromBeginning?: boolean; limit?: number }) => (common) =>
+          actions.tail(common, {
+            types,
+            fromBeginning: options.fromBeginning === true,
+            limit: options.limit,
+          }),
+      ),
+    );
+  program
+    .command("trace")
+    .argument("<id>", "event, correlation, tool call, session or decision id")
+    .description("the causal tree around an id")
+    .action(action((id: string) => (common) => actions.trace(common, { id })));
+
+  const audit = program.command("audit").description("the audit trail");
+  audit
+    .command("verify")
+    .description("recompute every sealed block; exit 1 names the first row that does not hold")
+    .option("--tenant <id>", "this tenant alone")
+    .action(
+      action(
+        (options: { tenant?: string }) => (common) => actions.auditVerify(common, { tenant: options.tenant }),
+      ),
+    );
+  audit
+    .command("who")
+    .argument("<tool-call-id>", "the runtime's id of the call")
+    .description("who asked, which rules matched, under which policy, what happened")
+    .option("--tenant <id>", "when several tenants know the id")
+    .action(
+      action(
+        (toolCallId: string, options: { tenant?: string }) => (common) =>
+          actions.auditWho(common, { toolCallId, tenant: options.tenant }),
+      ),
+    );
+
+  const tokens = program.command("tokens").description("access tokens");
+  tokens
+    .command("issue")
+    .description("issue a token of the local stack")
+    .addOption(new Option("--role <role>", "one role").default("runtime"))
+    .addOption(new Option("--tenant <id>", "tenant").default("local"))
+    .addOption(new Option("--subject <name>", "who holds it").default("developer"))
+    .option("--ttl <seconds>", "lifetime in seconds", toCount, 86_400)
+    .action(
+      action(
+        (options: { role: string; tenant: string; subject: string; ttl: number }) => (common) =>
+          actions.tokensIssue(common, options),
+      ),
+    );
+
+  program
+    .command("bench")
+    .argument("[name...]", "relay, latency, host, gate, avro; none: all")
+    .description("figures beside a limit or peer in the same run")
+    .option("--out <file>", "write the JSON there too")
+    .action(
+      action(
+        (names: string[], options: { out?: string }) => (common) =>
+          actions.bench(common, { names, out: options.out }),
+      ),
+    );
+
+  try {
+    await program.parseAsync([...argv], { from: "user" });
+    return exit;
+  } catch (error) {
+    return explain(error, around, argv.includes("--json"));
+  }
+}
+
+function explain(error: unknown, around: Surroundings, json: boolean): ExitCode {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  const fault =
+    error instanceof Fault
+      ? error
+      : new Fault("INTERNAL", error instanceof Error ? error.message : String(error), { cause: error });
+  around.stderr(`fabric: ${fault.code}: ${fault.message}\n`);
+  if (!(error instanceof Fault) && error instanceof Error) around.stderr(`${error.stack ?? ""}\n`);
+  if (json) around.stdout(`${JSON.stringify({ error: { code: fault.code, message: fault.message } })}\n`);
+  return faultTable[fault.code].exit;
+}
+
+/** bigint has no JSON form; offsets and counts of ours fit a double. */
+function toJson(value: unknown): string {
+  return JSON.stringify(value, (_key, one: unknown) => (typeof one === "bigint" ? Number(one) : one), 2);
+}
+
+function toCount(text: string): number {
+  const count = Number(text);
+  if (!Number.isSafeInteger(count) || count < 1)
+    throw new Fault("USAGE", `\`${text}\` is not a whole number above 0`);
+  return count;
+}

@@ -1,0 +1,17 @@
+/** Where a command writes: results to stdout, progress and faults to stderr. */
+export interface Screen {
+  /** A line of the result. */
+  line(text: string): void;
+  /** A line of progress; on stderr, so that stdout stays one document. */
+  progress(text: string): void;
+  readonly colour: boolean;
+  /** True when stdout must hold exactly one JSON document. */
+  readonly json: boolean;
+}
+
+const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
+
+/** ANSI styling that is plain text when colour is off; meaning never rests on colour alone. */
+export function style(screen: Screen, name: keyof typeof codes, text: string): string {
+  return screen.colour ? `\u001b[${String(codes[name])}m${text}\u001b[0m` : text;
+}
