@@ -36,7 +36,13 @@ const standard = {
   dataClass: "internal",
 } as const;
 const observed = { ...standard, class: "lifecycle", nature: "fact", owner: "gate" } as const;
-const ruling = { ...standard, class: "policy", nature: "fact", owner: "gate", retentionMs: evidenceRetentionMs } as const;
+const ruling = {
+  ...standard,
+  class: "policy",
+  nature: "fact",
+  owner: "gate",
+  retentionMs: evidenceRetentionMs,
+} as const;
 const control = {
   ...standard,
   class: "control",
@@ -53,11 +59,18 @@ export const catalog = {
   "agent.session.compacted": { ...observed, summary: "a session's context was compacted" },
   "agent.turn.started": { ...observed, summary: "a turn began" },
   "agent.turn.completed": { ...observed, summary: "a turn came to an end, well or not" },
-  "agent.prompt.submitted": { ...observed, dataClass: "confidential", summary: "a prompt was handed to the agent" },
+  "agent.prompt.submitted": {
+    ...observed,
+    dataClass: "confidential",
+    summary: "a prompt was handed to the agent",
+  },
   "agent.subagent.started": { ...observed, summary: "a child agent began" },
   "agent.subagent.stopped": { ...observed, summary: "a child agent ended" },
   "agent.model.completed": { ...observed, class: "domain", summary: "a model call ended, with its tokens" },
-  "agent.lifecycle.observed": { ...observed, summary: "a signal of the runtime that changes nothing for policy" },
+  "agent.lifecycle.observed": {
+    ...observed,
+    summary: "a signal of the runtime that changes nothing for policy",
+  },
   "agent.tool.requested": {
     ...ruling,
     nature: "intent",
@@ -80,7 +93,11 @@ export const catalog = {
   },
   "agent.permission.refused": { ...ruling, summary: "the runtime itself refused a tool call" },
   "agent.capability.issued": { ...ruling, summary: "a right to carry out one plan was issued" },
-  "fabric.adapter.unrecognized": { ...ruling, class: "control", summary: "a payload that no adapter understands" },
+  "fabric.adapter.unrecognized": {
+    ...ruling,
+    class: "control",
+    summary: "a payload that no adapter understands",
+  },
   "fabric.letter.buried": { ...control, owner: "host", summary: "an input was set aside for a person" },
   "fabric.gap.found": { ...control, owner: "host", summary: "records that a consumer never saw are gone" },
   "fabric.audit.sealed": {

@@ -17,7 +17,10 @@ export function emitTypes(
       return schema.name;
     }
     if (isEnum(schema)) {
-      declare(schema.name, `export type ${schema.name} = ${schema.symbols.map((one) => JSON.stringify(one)).join(" | ")};`);
+      declare(
+        schema.name,
+        `export type ${schema.name} = ${schema.symbols.map((one) => JSON.stringify(one)).join(" | ")};`,
+      );
       return schema.name;
     }
     if (schema.type === "array") return `readonly ${wrap(refer(schema.items))}[]`;
@@ -35,7 +38,8 @@ export function emitTypes(
   }
   function declare(name: string, source: string): void {
     const before = declared.get(name);
-    if (before !== undefined && before !== source) throw new Error(`two different Avro types are named \`${name}\``);
+    if (before !== undefined && before !== source)
+      throw new Error(`two different Avro types are named \`${name}\``);
     declared.set(name, source);
   }
 

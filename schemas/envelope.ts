@@ -1,6 +1,14 @@
 import type { EventType } from "./catalog.ts";
 import { catalog } from "./catalog.ts";
-import type { EnvelopeFields, EpochMs, Execution, Policy, Runtime, Subject, Summaries } from "./generated/types.ts";
+import type {
+  EnvelopeFields,
+  EpochMs,
+  Execution,
+  Policy,
+  Runtime,
+  Subject,
+  Summaries,
+} from "./generated/types.ts";
 
 /** One event as it travels: wire names, decoded by Avro. `T` narrows type and summary together. */
 export type Envelope<T extends EventType = EventType> = {

@@ -66,7 +66,9 @@ export const gateAnswerSchema = z.strictObject({
   policy_revision: z.string(),
   plan_digest: z.string().nullable(),
   correlation_id: z.string(),
-  capability: z.strictObject({ id: z.string(), token: z.string().nullable(), expires_at: z.string() }).optional(),
+  capability: z
+    .strictObject({ id: z.string(), token: z.string().nullable(), expires_at: z.string() })
+    .optional(),
   approval: z.strictObject({ id: z.string(), expires_at: z.string() }).optional(),
   constraints: constraintsSchema,
   modified_input: z.record(z.string(), json).optional(),

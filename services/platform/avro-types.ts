@@ -79,7 +79,7 @@ function toVarint(value: bigint): Buffer {
 
 /** Avro `timestamp-millis` as a number of milliseconds, an integer from 0 to 2^52 on both ways. */
 class TimestampMillis extends avsc.types.LogicalType {
-  constructor(schema: avsc.schema.AvroSchema, options?: unknown) {
+  constructor(schema: avsc.Schema, options?: unknown) {
     super(schema, options);
     // A logical type on the wrong underlying type is no logical type: avsc then falls back to that type.
     if (this.underlyingType.typeName !== "long") throw new Error("timestamp-millis needs a long");
@@ -201,11 +201,11 @@ const wellFormedString = new WellFormedString();
  * apart are refused. Throws avsc's error when the schema is not valid.
  */
 export function toType(schema: object | string): avsc.Type {
-  return avsc.Type.forSchema(schema as avsc.schema.AvroSchema, avroOptions());
+  return avsc.Type.forSchema(schema as avsc.Schema, avroOptions());
 }
 
 /** Options for every avsc type in the product: new ones for each schema, since avsc keeps its names in them. */
-export function avroOptions(): Partial<Parameters<typeof avsc.Type.forSchema>[1] & object> {
+export function avroOptions(): Partial<avsc.ForSchemaOptions> {
   return {
     wrapUnions: "never",
     logicalTypes: { "timestamp-millis": TimestampMillis },
@@ -219,7 +219,7 @@ function typeHook(schema: unknown, options: unknown): avsc.Type | undefined {
   const logical = typeof schema === "string" ? undefined : (schema as { logicalType?: unknown }).logicalType;
   // avsc comes here twice for a logical type, and has to make the underlying long by itself.
   if (logical === "timestamp-millis") return undefined;
-  const definition = schema as avsc.schema.AvroSchema;
+  const definition = schema as avsc.Schema;
   switch (kind) {
     case "long":
       return bigintLong;

@@ -1,0 +1,1261 @@
+// Generated from schemas/*.avsc by `fabric schema generate`. Do not edit.
+
+import type { AvroEnum, AvroRecord } from '../avro-json.ts';
+import type { EventType } from '../catalog.ts';
+
+export const envelopeSource: AvroRecord = {
+  "type": "record",
+  "name": "Envelope",
+  "namespace": "fabric",
+  "doc": "The shared part of every event. A type's own record is this plus its redacted_summary.",
+  "fields": [
+    {
+      "name": "event_id",
+      "type": "string",
+      "doc": "evt_ and a UUID (v7; v8 when derived by a processor). Global dedupe key."
+    },
+    {
+      "name": "type",
+      "type": "string",
+      "doc": "The topic's name."
+    },
+    {
+      "name": "schema_version",
+      "type": "string",
+      "doc": "major.minor. A consumer refuses a higher major."
+    },
+    {
+      "name": "occurred_at",
+      "type": {
+        "type": "long",
+        "logicalType": "timestamp-millis"
+      },
+      "doc": "UTC; the client's claim."
+    },
+    {
+      "name": "recorded_at",
+      "type": {
+        "type": "long",
+        "logicalType": "timestamp-millis"
+      },
+      "doc": "UTC; ours. Windows, SLA and prices use this one."
+    },
+    {
+      "name": "tenant_id",
+      "type": "string"
+    },
+    {
+      "name": "environment",
+      "type": "string",
+      "doc": "Deployment environment of the agent: local, staging, production."
+    },
+    {
+      "name": "runtime",
+      "type": {
+        "type": "record",
+        "name": "Runtime",
+        "fields": [
+          {
+            "name": "kind",
+            "type": "string",
+            "doc": "Adapter name, or fabric for our own services."
+          },
+          {
+            "name": "adapter_version",
+            "type": "string"
+          },
+          {
+            "name": "runtime_version",
+            "type": [
+              "null",
+              "string"
+            ],
+            "default": null
+          },
+          {
+            "name": "permission_mode",
+            "type": [
+              "null",
+              "string"
+            ],
+            "default": null
+          },
+          {
+            "name": "sandbox",
+            "type": [
+              "null",
+              "string"
+            ],
+            "default": null
+          }
+        ]
+      }
+    },
+    {
+      "name": "actor",
+      "type": {
+        "type": "record",
+        "name": "Actor",
+        "fields": [
+          {
+            "name": "user_id",
+            "type": [
+              "null",
+              "string"
+            ],
+            "default": null
+          },
+          {
+            "name": "agent_id",
+            "type": [
+              "null",
+              "string"
+            ],
+            "default": null
+          }
+        ]
+      }
+    },
+    {
+      "name": "execution",
+      "type": {
+        "type": "record",
+        "name": "Execution",
+        "fields": [
+          {
+            "name": "task_id",
+            "type": [
+              "null",
+              "string"
+            ],
+            "default": null
+          },
+          {
+            "name": "session_id",
+            "type": [
+              "null",
+              "string"
+            ],
+            "default": null
+          },
+          {
+            "name": "turn_id",
+            "type": [
+              "null",
+              "string"
+            ],
+            "default": null
+          },
+          {
+            "name": "tool_call_id",
+            "type": [
+              "null",
+              "string"
+            ],
+            "default": null
+          },
+          {
+            "name": "attempt",
+            "type": "int",
+            "default": 1,
+            "doc": "From 1; raised by a retry or redelivery of the same intent."
+          }
+        ]
+      }
+    },
+    {
+      "name": "correlation_id",
+      "type": "string",
+      "doc": "One user goal, across child agents and consumers."
+    },
+    {
+      "name": "causation_id",
+      "type": [
+        "null",
+        "string"
+      ],
+      "default": null,
+      "doc": "event_id of the direct trigger, nothing else."
+    },
+    {
+      "name": "origin",
+      "type": "string",
+      "doc": "human, agent, webhook, schedule, or processor:<name>."
+    },
+    {
+      "name": "hop_count",
+      "type": "int",
+      "default": 0
+    },
+    {
+      "name": "automation_depth",
+      "type": "int",
+      "default": 0
+    },
+    {
+      "name": "policy",
+      "type": [
+        "null",
+        {
+          "type": "record",
+          "name": "Policy",
+          "fields": [
+            {
+              "name": "revision",
+              "type": "string"
+            },
+            {
+              "name": "risk",
+              "type": "Risk",
+              "default": "unknown"
+            },
+            {
+              "name": "decision",
+              "type": [
+                "null",
+                "Decision"
+              ],
+              "default": null
+            },
+            {
+              "name": "reason_code",
+              "type": [
+                "null",
+                "string"
+              ],
+              "default": null
+            },
+            {
+              "name": "matched_rules",
+              "type": {
+                "type": "array",
+                "items": "string"
+              },
+              "default": []
+            }
+          ]
+        }
+      ],
+      "default": null
+    },
+    {
+      "name": "capability_id",
+      "type": [
+        "null",
+        "string"
+      ],
+      "default": null
+    },
+    {
+      "name": "approval_id",
+      "type": [
+        "null",
+        "string"
+      ],
+      "default": null
+    },
+    {
+      "name": "plan_digest",
+      "type": [
+        "null",
+        "string"
+      ],
+      "default": null,
+      "doc": "sha256: and hex, over the plan's RFC 8785 form."
+    },
+    {
+      "name": "effect_id",
+      "type": [
+        "null",
+        "string"
+      ],
+      "default": null
+    },
+    {
+      "name": "receipt_id",
+      "type": [
+        "null",
+        "string"
+      ],
+      "default": null
+    },
+    {
+      "name": "subject",
+      "type": [
+        "null",
+        {
+          "type": "record",
+          "name": "Subject",
+          "fields": [
+            {
+              "name": "tool",
+              "type": [
+                "null",
+                "string"
+              ],
+              "default": null,
+              "doc": "Fabric tool name, such as shell.run or file.write."
+            },
+            {
+              "name": "action",
+              "type": [
+                "null",
+                "string"
+              ],
+              "default": null
+            },
+            {
+              "name": "resource_ref",
+              "type": [
+                "null",
+                "string"
+              ],
+              "default": null
+            },
+            {
+              "name": "data_class",
+              "type": "DataClass",
+              "default": "unknown"
+            }
+          ]
+        }
+      ],
+      "default": null
+    },
+    {
+      "name": "payload_ref",
+      "type": [
+        "null",
+        "string"
+      ],
+      "default": null,
+      "doc": "vault:// reference of the raw payload."
+    },
+    {
+      "name": "payload_digest",
+      "type": [
+        "null",
+        "string"
+      ],
+      "default": null,
+      "doc": "hmac-sha256: and hex, under the tenant's key."
+    },
+    {
+      "name": "trace",
+      "type": [
+        "null",
+        {
+          "type": "record",
+          "name": "Trace",
+          "fields": [
+            {
+              "name": "traceparent",
+              "type": "string",
+              "doc": "W3C Trace Context."
+            }
+          ]
+        }
+      ],
+      "default": null
+    }
+  ]
+};
+
+export const sharedSources: readonly AvroEnum[] = [
+  {
+    "type": "enum",
+    "name": "Decision",
+    "namespace": "fabric",
+    "symbols": [
+      "unknown",
+      "allow",
+      "deny",
+      "require_approval",
+      "defer",
+      "modify"
+    ],
+    "default": "unknown"
+  },
+  {
+    "type": "enum",
+    "name": "Risk",
+    "namespace": "fabric",
+    "symbols": [
+      "unknown",
+      "low",
+      "medium",
+      "high",
+      "critical"
+    ],
+    "default": "unknown"
+  },
+  {
+    "type": "enum",
+    "name": "DataClass",
+    "namespace": "fabric",
+    "symbols": [
+      "unknown",
+      "public",
+      "internal",
+      "confidential",
+      "secret"
+    ],
+    "default": "unknown"
+  },
+  {
+    "type": "enum",
+    "name": "EffectClass",
+    "namespace": "fabric",
+    "symbols": [
+      "unknown",
+      "none",
+      "read",
+      "write",
+      "execute",
+      "network",
+      "spawn"
+    ],
+    "default": "unknown",
+    "doc": "What a tool does to the world. unknown counts as the worst."
+  },
+  {
+    "type": "enum",
+    "name": "Outcome",
+    "namespace": "fabric",
+    "symbols": [
+      "unknown",
+      "succeeded",
+      "failed",
+      "interrupted",
+      "blocked"
+    ],
+    "default": "unknown"
+  }
+];
+
+export const summarySources: Readonly<Record<EventType, AvroRecord>> = {
+  "agent.session.started": {
+    "type": "record",
+    "name": "AgentSessionStartedSummary",
+    "namespace": "fabric",
+    "doc": "A session began or continued. Also the heartbeat that the hooks are loaded.",
+    "fields": [
+      {
+        "name": "source",
+        "type": {
+          "type": "enum",
+          "name": "SessionSource",
+          "symbols": [
+            "unknown",
+            "startup",
+            "resume",
+            "clear",
+            "compact"
+          ],
+          "default": "unknown"
+        }
+      },
+      {
+        "name": "model",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null
+      },
+      {
+        "name": "working_directory",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null
+      }
+    ]
+  },
+  "agent.session.ended": {
+    "type": "record",
+    "name": "AgentSessionEndedSummary",
+    "namespace": "fabric",
+    "doc": "A session ended.",
+    "fields": [
+      {
+        "name": "reason",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null
+      }
+    ]
+  },
+  "agent.session.compacted": {
+    "type": "record",
+    "name": "AgentSessionCompactedSummary",
+    "namespace": "fabric",
+    "doc": "The session's context was compacted.",
+    "fields": [
+      {
+        "name": "trigger",
+        "type": {
+          "type": "enum",
+          "name": "CompactionTrigger",
+          "symbols": [
+            "unknown",
+            "manual",
+            "automatic"
+          ],
+          "default": "unknown"
+        }
+      },
+      {
+        "name": "summary_bytes",
+        "type": [
+          "null",
+          "int"
+        ],
+        "default": null,
+        "doc": "Size of the summary that replaced the context, in bytes of UTF-8."
+      }
+    ]
+  },
+  "agent.turn.started": {
+    "type": "record",
+    "name": "AgentTurnStartedSummary",
+    "namespace": "fabric",
+    "doc": "A turn began.",
+    "fields": [
+      {
+        "name": "trigger",
+        "type": {
+          "type": "enum",
+          "name": "TurnTrigger",
+          "symbols": [
+            "unknown",
+            "prompt",
+            "resume",
+            "subagent"
+          ],
+          "default": "unknown"
+        }
+      }
+    ]
+  },
+  "agent.turn.completed": {
+    "type": "record",
+    "name": "AgentTurnCompletedSummary",
+    "namespace": "fabric",
+    "doc": "A turn came to an end, well or not.",
+    "fields": [
+      {
+        "name": "outcome",
+        "type": "Outcome"
+      },
+      {
+        "name": "error_kind",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null
+      },
+      {
+        "name": "final_message_bytes",
+        "type": [
+          "null",
+          "int"
+        ],
+        "default": null,
+        "doc": "Size of the last message, in bytes of UTF-8."
+      },
+      {
+        "name": "continued_by_hook",
+        "type": "boolean",
+        "default": false,
+        "doc": "True when a hook made the agent go on after an earlier stop."
+      },
+      {
+        "name": "background_tasks",
+        "type": "int",
+        "default": 0,
+        "doc": "Tasks still running when the turn ended."
+      }
+    ]
+  },
+  "agent.prompt.submitted": {
+    "type": "record",
+    "name": "AgentPromptSubmittedSummary",
+    "namespace": "fabric",
+    "doc": "A prompt was handed to the agent.",
+    "fields": [
+      {
+        "name": "prompt_bytes",
+        "type": "int",
+        "doc": "Bytes of UTF-8."
+      },
+      {
+        "name": "preview",
+        "type": "string",
+        "doc": "Masked, at most 256 characters."
+      },
+      {
+        "name": "command_name",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null,
+        "doc": "Set when the prompt was expanded from a named command."
+      }
+    ]
+  },
+  "agent.subagent.started": {
+    "type": "record",
+    "name": "AgentSubagentStartedSummary",
+    "namespace": "fabric",
+    "doc": "A child agent began.",
+    "fields": [
+      {
+        "name": "subagent_id",
+        "type": "string"
+      },
+      {
+        "name": "subagent_kind",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null
+      }
+    ]
+  },
+  "agent.subagent.stopped": {
+    "type": "record",
+    "name": "AgentSubagentStoppedSummary",
+    "namespace": "fabric",
+    "doc": "A child agent ended.",
+    "fields": [
+      {
+        "name": "subagent_id",
+        "type": "string"
+      },
+      {
+        "name": "subagent_kind",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null
+      },
+      {
+        "name": "outcome",
+        "type": "Outcome"
+      },
+      {
+        "name": "final_message_bytes",
+        "type": [
+          "null",
+          "int"
+        ],
+        "default": null,
+        "doc": "Bytes of UTF-8."
+      }
+    ]
+  },
+  "agent.model.completed": {
+    "type": "record",
+    "name": "AgentModelCompletedSummary",
+    "namespace": "fabric",
+    "doc": "A model call ended. input_tokens counts all input once, cached and cache-written tokens included.",
+    "fields": [
+      {
+        "name": "model",
+        "type": "string"
+      },
+      {
+        "name": "outcome",
+        "type": "Outcome"
+      },
+      {
+        "name": "input_tokens",
+        "type": [
+          "null",
+          "long"
+        ],
+        "default": null
+      },
+      {
+        "name": "cached_input_tokens",
+        "type": [
+          "null",
+          "long"
+        ],
+        "default": null,
+        "doc": "Part of input_tokens."
+      },
+      {
+        "name": "cache_write_tokens",
+        "type": [
+          "null",
+          "long"
+        ],
+        "default": null,
+        "doc": "Part of input_tokens."
+      },
+      {
+        "name": "output_tokens",
+        "type": [
+          "null",
+          "long"
+        ],
+        "default": null
+      },
+      {
+        "name": "reasoning_tokens",
+        "type": [
+          "null",
+          "long"
+        ],
+        "default": null,
+        "doc": "Part of output_tokens."
+      },
+      {
+        "name": "duration_ms",
+        "type": [
+          "null",
+          "long"
+        ],
+        "default": null
+      },
+      {
+        "name": "cost_micros",
+        "type": [
+          "null",
+          "long"
+        ],
+        "default": null,
+        "doc": "Millionths of the price list's currency."
+      },
+      {
+        "name": "error_kind",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null
+      }
+    ]
+  },
+  "agent.lifecycle.observed": {
+    "type": "record",
+    "name": "AgentLifecycleObservedSummary",
+    "namespace": "fabric",
+    "doc": "A signal of the runtime that changes nothing for policy, kept for the record.",
+    "fields": [
+      {
+        "name": "signal",
+        "type": {
+          "type": "enum",
+          "name": "LifecycleSignal",
+          "symbols": [
+            "unknown",
+            "notice_shown",
+            "message_shown",
+            "workspace_moved",
+            "directory_added",
+            "file_changed",
+            "worktree_created",
+            "worktree_removed",
+            "configuration_changed",
+            "instructions_loaded",
+            "model_switch_requested",
+            "model_switched",
+            "compaction_requested",
+            "tool_batch_completed",
+            "todo_created",
+            "todo_completed",
+            "input_requested",
+            "input_answered",
+            "setup_ran",
+            "model_requested"
+          ],
+          "default": "unknown"
+        }
+      },
+      {
+        "name": "detail",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null,
+        "doc": "Masked, at most 256 characters."
+      },
+      {
+        "name": "path",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null
+      }
+    ]
+  },
+  "agent.tool.requested": {
+    "type": "record",
+    "name": "AgentToolRequestedSummary",
+    "namespace": "fabric",
+    "doc": "Intent: an agent asked to use a tool. Not a permission.",
+    "fields": [
+      {
+        "name": "effect_class",
+        "type": "EffectClass"
+      },
+      {
+        "name": "input_bytes",
+        "type": "int",
+        "doc": "Bytes of the tool input as JSON."
+      },
+      {
+        "name": "input_preview",
+        "type": "string",
+        "doc": "Masked, at most 512 characters."
+      },
+      {
+        "name": "paths",
+        "type": {
+          "type": "array",
+          "items": "string"
+        },
+        "default": [],
+        "doc": "Files that the input names, resolved against the working directory."
+      },
+      {
+        "name": "working_directory",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null
+      },
+      {
+        "name": "tool_alias",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null,
+        "doc": "The runtime's own name of the tool."
+      }
+    ]
+  },
+  "agent.tool.authorized": {
+    "type": "record",
+    "name": "AgentToolAuthorizedSummary",
+    "namespace": "fabric",
+    "doc": "The gate allowed a tool call.",
+    "fields": [
+      {
+        "name": "decision_id",
+        "type": "string"
+      },
+      {
+        "name": "effect_class",
+        "type": "EffectClass"
+      },
+      {
+        "name": "modified",
+        "type": "boolean",
+        "default": false,
+        "doc": "True when the input was rewritten."
+      }
+    ]
+  },
+  "agent.tool.denied": {
+    "type": "record",
+    "name": "AgentToolDeniedSummary",
+    "namespace": "fabric",
+    "doc": "The gate refused a tool call.",
+    "fields": [
+      {
+        "name": "decision_id",
+        "type": "string"
+      },
+      {
+        "name": "effect_class",
+        "type": "EffectClass"
+      },
+      {
+        "name": "message",
+        "type": "string",
+        "doc": "What the agent was told."
+      }
+    ]
+  },
+  "agent.tool.completed": {
+    "type": "record",
+    "name": "AgentToolCompletedSummary",
+    "namespace": "fabric",
+    "doc": "Fact: a tool call ended.",
+    "fields": [
+      {
+        "name": "outcome",
+        "type": "Outcome"
+      },
+      {
+        "name": "duration_ms",
+        "type": [
+          "null",
+          "long"
+        ],
+        "default": null
+      },
+      {
+        "name": "output_bytes",
+        "type": [
+          "null",
+          "int"
+        ],
+        "default": null,
+        "doc": "Bytes of the result as JSON or text."
+      },
+      {
+        "name": "output_preview",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null,
+        "doc": "Masked, at most 512 characters."
+      },
+      {
+        "name": "error_preview",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null,
+        "doc": "Masked, at most 512 characters."
+      },
+      {
+        "name": "tool_alias",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null,
+        "doc": "The runtime's own name of the tool."
+      }
+    ]
+  },
+  "agent.permission.requested": {
+    "type": "record",
+    "name": "AgentPermissionRequestedSummary",
+    "namespace": "fabric",
+    "doc": "Intent: the runtime asks whether a tool call may go on.",
+    "fields": [
+      {
+        "name": "effect_class",
+        "type": "EffectClass"
+      },
+      {
+        "name": "input_preview",
+        "type": "string",
+        "doc": "Masked, at most 512 characters."
+      },
+      {
+        "name": "tool_alias",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null
+      }
+    ]
+  },
+  "agent.permission.refused": {
+    "type": "record",
+    "name": "AgentPermissionRefusedSummary",
+    "namespace": "fabric",
+    "doc": "The runtime itself refused a tool call.",
+    "fields": [
+      {
+        "name": "refused_by",
+        "type": {
+          "type": "enum",
+          "name": "Refuser",
+          "symbols": [
+            "unknown",
+            "runtime",
+            "user",
+            "gate"
+          ],
+          "default": "unknown"
+        }
+      },
+      {
+        "name": "reason",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null,
+        "doc": "Masked, at most 512 characters."
+      },
+      {
+        "name": "tool_alias",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null
+      }
+    ]
+  },
+  "agent.capability.issued": {
+    "type": "record",
+    "name": "AgentCapabilityIssuedSummary",
+    "namespace": "fabric",
+    "doc": "A right to carry out one plan was issued.",
+    "fields": [
+      {
+        "name": "effect_class",
+        "type": "EffectClass"
+      },
+      {
+        "name": "expires_at",
+        "type": {
+          "type": "long",
+          "logicalType": "timestamp-millis"
+        }
+      },
+      {
+        "name": "max_calls",
+        "type": "int"
+      }
+    ]
+  },
+  "fabric.adapter.unrecognized": {
+    "type": "record",
+    "name": "FabricAdapterUnrecognizedSummary",
+    "namespace": "fabric",
+    "doc": "A payload that an adapter could not understand. The bytes are in the vault.",
+    "fields": [
+      {
+        "name": "problem",
+        "type": {
+          "type": "enum",
+          "name": "UnrecognizedProblem",
+          "symbols": [
+            "unknown",
+            "not_json",
+            "not_an_object",
+            "unknown_event",
+            "unknown_value",
+            "wrong_type",
+            "missing_field"
+          ],
+          "default": "unknown"
+        }
+      },
+      {
+        "name": "field",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null,
+        "doc": "JSON pointer of the field."
+      },
+      {
+        "name": "event_name",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null
+      },
+      {
+        "name": "body_bytes",
+        "type": "int"
+      },
+      {
+        "name": "gating",
+        "type": "boolean",
+        "doc": "True when the caller was told no because of it."
+      }
+    ]
+  },
+  "fabric.letter.buried": {
+    "type": "record",
+    "name": "FabricLetterBuriedSummary",
+    "namespace": "fabric",
+    "doc": "An input was set aside: quarantine could not be understood, dead could not be processed.",
+    "fields": [
+      {
+        "name": "letter_id",
+        "type": "string"
+      },
+      {
+        "name": "kind",
+        "type": {
+          "type": "enum",
+          "name": "LetterKind",
+          "symbols": [
+            "unknown",
+            "quarantine",
+            "dead"
+          ],
+          "default": "unknown"
+        }
+      },
+      {
+        "name": "fault_kind",
+        "type": {
+          "type": "enum",
+          "name": "FaultKind",
+          "symbols": [
+            "unknown",
+            "transient",
+            "poison",
+            "refused",
+            "unknown_effect",
+            "fatal"
+          ],
+          "default": "unknown"
+        }
+      },
+      {
+        "name": "code",
+        "type": "string"
+      },
+      {
+        "name": "detail",
+        "type": "string",
+        "doc": "Masked, at most 512 characters."
+      },
+      {
+        "name": "consumer",
+        "type": "string"
+      },
+      {
+        "name": "consumer_version",
+        "type": "string"
+      },
+      {
+        "name": "attempts",
+        "type": "int"
+      },
+      {
+        "name": "source_topic",
+        "type": "string"
+      },
+      {
+        "name": "source_partition",
+        "type": [
+          "null",
+          "int"
+        ],
+        "default": null
+      },
+      {
+        "name": "source_offset",
+        "type": [
+          "null",
+          "long"
+        ],
+        "default": null
+      },
+      {
+        "name": "source_event_id",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null
+      },
+      {
+        "name": "accountable",
+        "type": "string",
+        "doc": "Who has to look at it."
+      }
+    ]
+  },
+  "fabric.gap.found": {
+    "type": "record",
+    "name": "FabricGapFoundSummary",
+    "namespace": "fabric",
+    "doc": "A consumer stopped a partition because records that it never saw are gone.",
+    "fields": [
+      {
+        "name": "consumer",
+        "type": "string"
+      },
+      {
+        "name": "source_topic",
+        "type": "string"
+      },
+      {
+        "name": "source_partition",
+        "type": "int"
+      },
+      {
+        "name": "expected_offset",
+        "type": "long"
+      },
+      {
+        "name": "found_offset",
+        "type": "long"
+      },
+      {
+        "name": "cause",
+        "type": {
+          "type": "enum",
+          "name": "GapCause",
+          "symbols": [
+            "unknown",
+            "retention",
+            "log_end_below_position",
+            "topic_missing",
+            "jump"
+          ],
+          "default": "unknown"
+        }
+      }
+    ]
+  },
+  "fabric.audit.sealed": {
+    "type": "record",
+    "name": "FabricAuditSealedSummary",
+    "namespace": "fabric",
+    "doc": "A block of the audit trail was closed and signed.",
+    "fields": [
+      {
+        "name": "block_number",
+        "type": "long"
+      },
+      {
+        "name": "row_count",
+        "type": "int"
+      },
+      {
+        "name": "previous_digest",
+        "type": "string"
+      },
+      {
+        "name": "block_digest",
+        "type": "string"
+      },
+      {
+        "name": "key_id",
+        "type": "string"
+      },
+      {
+        "name": "signature",
+        "type": "string",
+        "doc": "Ed25519 over the block digest, base64url."
+      }
+    ]
+  }
+};
+
