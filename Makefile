@@ -10,16 +10,14 @@ LOCK_STAMP := node_modules/.lock-digest
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-# The lock file is followed to the letter (--no-save writes nothing back). The strict `npm ci` is not used: it refuses
-# a lock file that leaves out an optional package of another operating system.
 setup: ## install what package-lock.json names, when it is not there yet
 	@command -v node >/dev/null 2>&1 || { echo 'Node.js 20.19 or newer is missing: install it from https://nodejs.org, or with "nvm install 22"' >&2; exit 1; }
 	@node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' \
 	  || { echo "Node.js 20.19 or newer is needed, found $$(node --version): install it from https://nodejs.org, or with \"nvm install 22\"" >&2; exit 1; }
 	@digest="$$(cksum < package-lock.json)"; \
 	if [ "$$(cat $(LOCK_STAMP) 2>/dev/null)" != "$$digest" ]; then \
-	  echo 'installing dependencies (npm install, once)'; \
-	  npm install --no-save --no-audit --no-fund --loglevel=error && echo "$$digest" > $(LOCK_STAMP); \
+	  echo 'installing dependencies (npm ci, once)'; \
+	  npm ci --no-audit --no-fund --loglevel=error && echo "$$digest" > $(LOCK_STAMP); \
 	fi
 
 build: setup ## compile to dist/
@@ -48,8 +46,10 @@ down: setup build ## stop them; ARGS=--wipe forgets the data too
 status: build ## endpoints, versions, health, lag
 	@$(FABRIC) status $(ARGS)
 
-bench: build ## measure; NAME=... picks one figure
-	@$(FABRIC) bench $(or $(NAME),all)
+bench: setup ## measure, each figure beside a limit or a peer; NAME=relay|latency|host|gate|avro|memory picks one
+	@node node_modules/typescript/bin/tsc -p tsconfig.bench.json
+	@node deploy/copy-assets.mjs
+	@node dist/test/bench/main.js $(NAME)
 
 format: setup ## write the format and the fixes of the linter
 	@node node_modules/eslint/bin/eslint.js . --fix || true

@@ -38,5 +38,4 @@ export interface Actions {
     common: Common,
     options: { role: string; tenant: string; subject: string; ttl: number },
   ): Promise<Report>;
-  bench(common: Common, options: { names: readonly string[]; out: string | undefined }): Promise<Report>;
 }

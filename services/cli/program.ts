@@ -225,18 +225,6 @@ export async function runCommandLine(
       ),
     );
 
-  program
-    .command("bench")
-    .argument("[name...]", "relay, latency, host, gate, avro; none: all")
-    .description("figures beside a limit or peer in the same run")
-    .option("--out <file>", "write the JSON there too")
-    .action(
-      action(
-        (names: string[], options: { out?: string }) => (common) =>
-          actions.bench(common, { names, out: options.out }),
-      ),
-    );
-
   try {
     await program.parseAsync([...argv], { from: "user" });
     return exit;
