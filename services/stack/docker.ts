@@ -23,7 +23,10 @@ const READY_DEADLINE_MS = 180_000;
 export const askDocker = async (machine: Machine): Promise<string | undefined> => {
   const docker = await findProgram(machine, "docker");
   if (docker === undefined) return undefined;
-  const info = await run(docker, ["info", "--format", "{{.ServerVersion}}"], { env: machine.env, timeoutMs: ASK_TIMEOUT_MS });
+  const info = await run(docker, ["info", "--format", "{{.ServerVersion}}"], {
+    env: machine.env,
+    timeoutMs: ASK_TIMEOUT_MS,
+  });
   const version = info.output.trim();
   if (info.exitCode !== 0 || !/^\d[\w.+-]*$/.test(version)) return undefined;
   const compose = await run(docker, ["compose", "version"], { env: machine.env, timeoutMs: ASK_TIMEOUT_MS });
@@ -46,7 +49,10 @@ export interface DockerContext {
 /** A second compose file with what the caller changes; JSON is YAML. */
 export const renderOverride = (kafka: Properties, postgres: PostgresSettings): string => {
   const environment = Object.fromEntries(
-    Object.entries(kafka).map(([key, value]) => [`KAFKA_${key.toUpperCase().replaceAll(".", "_")}`, String(value)]),
+    Object.entries(kafka).map(([key, value]) => [
+      `KAFKA_${key.toUpperCase().replaceAll(".", "_")}`,
+      String(value),
+    ]),
   );
   const command = ["postgres", ...settingsArgs({ max_connections: 200, ...postgres })];
   return `${JSON.stringify({ services: { kafka: { environment }, postgres: { command } } }, null, 2)}\n`;
@@ -54,7 +60,12 @@ export const renderOverride = (kafka: Properties, postgres: PostgresSettings): s
 
 const compose = async (context: DockerContext, ...args: string[]): Promise<string> => {
   const port = (name: PortName): string => String(portOf(context.state.ports, name));
-  const files = ["-f", join(context.packageDir, "deploy", "compose.yaml"), "-f", join(context.stackDir, "compose.override.yaml")];
+  const files = [
+    "-f",
+    join(context.packageDir, "deploy", "compose.yaml"),
+    "-f",
+    join(context.stackDir, "compose.override.yaml"),
+  ];
   const done = await run("docker", ["compose", "-p", `fabric-${context.name}`, ...files, ...args], {
     env: {
       ...context.machine.env,
@@ -70,7 +81,8 @@ const compose = async (context: DockerContext, ...args: string[]): Promise<strin
       if (args[0] === "up") context.log(`docker: ${line.trim()}`);
     },
   });
-  if (done.exitCode !== 0) throw new Fault("STACK_FAILED", `docker compose ${args.join(" ")}: ${done.output.trim().slice(-800)}`);
+  if (done.exitCode !== 0)
+    throw new Fault("STACK_FAILED", `docker compose ${args.join(" ")}: ${done.output.trim().slice(-800)}`);
   return done.output;
 };
 
@@ -84,7 +96,11 @@ const waitUntilServing = async (context: DockerContext, parts: readonly PartName
   const until = Date.now() + READY_DEADLINE_MS;
   for (const part of parts) {
     while (!(await dockerProbe(context.state, part))) {
-      if (Date.now() > until) throw new Fault("STACK_FAILED", `${part} does not serve, see docker compose -p fabric-${context.name} logs ${part}`);
+      if (Date.now() > until)
+        throw new Fault(
+          "STACK_FAILED",
+          `${part} does not serve, see docker compose -p fabric-${context.name} logs ${part}`,
+        );
       await wait(200);
     }
   }
@@ -92,7 +108,10 @@ const waitUntilServing = async (context: DockerContext, parts: readonly PartName
 
 /** Brings the three containers up; those that run with the same settings stay as they are. */
 export const dockerUp = async (context: DockerContext, save: () => Promise<void>): Promise<void> => {
-  await writeAtomically(join(context.stackDir, "compose.override.yaml"), renderOverride(context.kafkaOverrides, context.postgresSettings));
+  await writeAtomically(
+    join(context.stackDir, "compose.override.yaml"),
+    renderOverride(context.kafkaOverrides, context.postgresSettings),
+  );
   const running = await isServing(context);
   if (!running) {
     const taken = new Set<number>();
@@ -111,7 +130,9 @@ export const dockerUp = async (context: DockerContext, save: () => Promise<void>
 
 const isServing = async (context: DockerContext): Promise<boolean> => {
   if (context.state.ports.registry === undefined) return false;
-  const answers = await Promise.all((["kafka", "postgres", "registry"] as const).map((part) => dockerProbe(context.state, part)));
+  const answers = await Promise.all(
+    (["kafka", "postgres", "registry"] as const).map((part) => dockerProbe(context.state, part)),
+  );
   return answers.every(Boolean);
 };
 
@@ -120,7 +141,8 @@ export const dockerStart = async (context: DockerContext, part: PartName): Promi
   await waitUntilServing(context, [part]);
 };
 
-export const dockerStop = (context: DockerContext, part: PartName): Promise<string> => compose(context, "stop", part);
+export const dockerStop = (context: DockerContext, part: PartName): Promise<string> =>
+  compose(context, "stop", part);
 
 export const dockerKill = (context: DockerContext, part: PartName, signal: NodeJS.Signals): Promise<string> =>
   compose(context, "kill", "-s", signal, part);

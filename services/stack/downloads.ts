@@ -31,7 +31,8 @@ const sizesBelow = async (folder: string): Promise<Record<string, number>> => {
   const sizes: Record<string, number> = {};
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
-    if (entry.isFile() && entry.name !== STAMP) sizes[path.slice(folder.length + 1)] = (await stat(path)).size;
+    if (entry.isFile() && entry.name !== STAMP)
+      sizes[path.slice(folder.length + 1)] = (await stat(path)).size;
   }
   return sizes;
 };
@@ -41,7 +42,9 @@ export const isComplete = async (folder: string): Promise<boolean> => {
   try {
     const stamp = JSON.parse(await readFile(join(folder, STAMP), "utf8")) as Record<string, number>;
     const sizes = await sizesBelow(folder);
-    return Object.keys(stamp).length > 0 && Object.entries(stamp).every(([file, size]) => sizes[file] === size);
+    return (
+      Object.keys(stamp).length > 0 && Object.entries(stamp).every(([file, size]) => sizes[file] === size)
+    );
   } catch {
     return false;
   }
@@ -100,7 +103,10 @@ const maven = async (context: DownloadContext, what: string, args: readonly stri
     if (result.exitCode !== 0) {
       const errors = result.output.split("\n").filter((line) => line.includes("ERROR"));
       const reason = (errors.length > 0 ? errors : [result.output]).join(" ").trim().slice(0, 600);
-      throw new Fault("STACK_FAILED", `maven could not fetch ${what}, check the network and try again: ${reason}`);
+      throw new Fault(
+        "STACK_FAILED",
+        `maven could not fetch ${what}, check the network and try again: ${reason}`,
+      );
     }
   } finally {
     clearInterval(heartbeat);
@@ -132,7 +138,8 @@ export const fetchRegistryApp = (context: DownloadContext): Promise<string> => {
     const archive = join(into, `apicurio-registry-app-${apicurio}-all.tar.gz`);
     context.log(`${what}: unpacking`);
     const unpacked = await run("tar", ["-xzf", archive, "-C", into], { env: context.machine.env });
-    if (unpacked.exitCode !== 0) throw new Fault("STACK_FAILED", `${what} could not be unpacked: ${unpacked.output.trim()}`);
+    if (unpacked.exitCode !== 0)
+      throw new Fault("STACK_FAILED", `${what} could not be unpacked: ${unpacked.output.trim()}`);
     await rm(archive);
   });
 };

@@ -52,7 +52,8 @@ const inspect = async (home: string): Promise<Java | undefined> => {
   const program = join(home, "bin", "java");
   if (!(await fileExists(program))) return undefined;
   const release = await readFile(join(home, "release"), "utf8").catch(() => "");
-  const major = majorOfText(release) ?? majorOfText((await run(program, ["-version"], { timeoutMs: 10_000 })).output);
+  const major =
+    majorOfText(release) ?? majorOfText((await run(program, ["-version"], { timeoutMs: 10_000 })).output);
   return major === undefined ? undefined : { program, home, major };
 };
 

@@ -101,11 +101,23 @@ export const kafkaPart = (context: KafkaContext): LocalPart => {
     const tool = ["-cp", join(jars, "*"), "kafka.tools.StorageTool"];
     const formatted = await run(
       java.program,
-      [...commonFlags, "-XX:TieredStopAtLevel=1", ...tool, "format", "-t", context.clusterId, "-c", propertiesFile],
+      [
+        ...commonFlags,
+        "-XX:TieredStopAtLevel=1",
+        ...tool,
+        "format",
+        "-t",
+        context.clusterId,
+        "-c",
+        propertiesFile,
+      ],
       { env: context.machine.env },
     );
     if (formatted.exitCode !== 0) {
-      throw new Fault("STACK_FAILED", `kafka storage was not formatted: ${formatted.output.trim().slice(-800)}`);
+      throw new Fault(
+        "STACK_FAILED",
+        `kafka storage was not formatted: ${formatted.output.trim().slice(-800)}`,
+      );
     }
   };
 

@@ -16,11 +16,15 @@ export interface PostgresBinaries {
 export const MIN_POSTGRES_MAJOR = 15;
 
 /** "18.4" of `postgres (PostgreSQL) 18.4`. */
-export const versionOfText = (text: string): string | undefined => /\(PostgreSQL\) (\d+[\w.]*)/.exec(text)?.[1];
+export const versionOfText = (text: string): string | undefined =>
+  /\(PostgreSQL\) (\d+[\w.]*)/.exec(text)?.[1];
 
 const inspect = async (binDir: string): Promise<PostgresBinaries | undefined> => {
-  if (!(await fileExists(join(binDir, "initdb"))) || !(await fileExists(join(binDir, "postgres")))) return undefined;
-  const version = versionOfText((await run(join(binDir, "postgres"), ["--version"], { timeoutMs: 10_000 })).output);
+  if (!(await fileExists(join(binDir, "initdb"))) || !(await fileExists(join(binDir, "postgres"))))
+    return undefined;
+  const version = versionOfText(
+    (await run(join(binDir, "postgres"), ["--version"], { timeoutMs: 10_000 })).output,
+  );
   const major = version === undefined ? undefined : majorOfVersion(version);
   return version === undefined || major === undefined ? undefined : { binDir, version, major };
 };
@@ -49,9 +53,11 @@ const restoreLinks = async (packageDir: string): Promise<void> => {
     const target = join(packageDir, link.target);
     if (await fileExists(target)) continue;
     await rm(target, { force: true });
-    await symlink(relative(dirname(target), join(packageDir, link.source)), target).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "EEXIST") throw error;
-    });
+    await symlink(relative(dirname(target), join(packageDir, link.source)), target).catch(
+      (error: NodeJS.ErrnoException) => {
+        if (error.code !== "EEXIST") throw error;
+      },
+    );
   }
 };
 
@@ -72,7 +78,11 @@ const findEmbedded = async (packageDir: string): Promise<PostgresBinaries | unde
 };
 
 /** System binaries first (the highest version), then the npm package. With `major` only that one will do: data belongs to a major version. */
-export const findPostgres = async (machine: Machine, packageDir: string, major?: number): Promise<PostgresBinaries> => {
+export const findPostgres = async (
+  machine: Machine,
+  packageDir: string,
+  major?: number,
+): Promise<PostgresBinaries> => {
   const fits = (found: PostgresBinaries): boolean =>
     major === undefined ? found.major >= MIN_POSTGRES_MAJOR : found.major === major;
   const seen: string[] = [];

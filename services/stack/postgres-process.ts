@@ -59,7 +59,12 @@ export const postgresPart = (context: PostgresContext): LocalPart => {
     return (await canReach(user, join(found.binDir, "postgres"))) ? found : copyBinaries(found, dirname(dir));
   };
 
-  const runAs = async (what: string, program: string, args: readonly string[], input?: string): Promise<void> => {
+  const runAs = async (
+    what: string,
+    program: string,
+    args: readonly string[],
+    input?: string,
+  ): Promise<void> => {
     const done = await run(program, args, { ...user, env, cwd: dir, ...(input !== undefined && { input }) });
     const failed = done.exitCode !== 0 || /^.*(?:ERROR|FATAL|PANIC):.*$/m.test(done.output);
     if (failed) throw new Fault("STACK_FAILED", `${what} failed: ${done.output.trim().slice(-800)}`);
@@ -80,12 +85,17 @@ export const postgresPart = (context: PostgresContext): LocalPart => {
       await rm(passwordFile, { force: true });
     }
     // Single-user mode needs no client and no port. One statement a line.
-    await runAs("making the databases", join(binaries.binDir, "postgres"), ["--single", "-D", next, "postgres"], [
-      `CREATE ROLE registry LOGIN PASSWORD '${secrets.registryPassword}'`,
-      "CREATE DATABASE registry OWNER registry",
-      "CREATE DATABASE fabric OWNER fabric",
-      "",
-    ].join("\n"));
+    await runAs(
+      "making the databases",
+      join(binaries.binDir, "postgres"),
+      ["--single", "-D", next, "postgres"],
+      [
+        `CREATE ROLE registry LOGIN PASSWORD '${secrets.registryPassword}'`,
+        "CREATE DATABASE registry OWNER registry",
+        "CREATE DATABASE fabric OWNER fabric",
+        "",
+      ].join("\n"),
+    );
     await rename(next, dataDir);
   };
 
@@ -97,7 +107,10 @@ export const postgresPart = (context: PostgresContext): LocalPart => {
     prepare: async (ports) => {
       const binaries = await findBinaries();
       context.onVersion(binaries.version);
-      const isMade = await readFile(join(dataDir, "PG_VERSION"), "utf8").then(() => true, () => false);
+      const isMade = await readFile(join(dataDir, "PG_VERSION"), "utf8").then(
+        () => true,
+        () => false,
+      );
       if (!isMade) await initialise(binaries);
       // Our own server is dead here. Its file would stop the start when its pid now belongs to another process of the user.
       await rm(join(dataDir, "postmaster.pid"), { force: true });

@@ -16,7 +16,8 @@ export interface RunAs {
 export const userOfPasswd = (passwd: string, name: string): { uid: number; gid: number } | undefined => {
   for (const line of passwd.split("\n")) {
     const [user, , uid, gid] = line.split(":");
-    if (user === name && uid !== undefined && gid !== undefined) return { uid: Number(uid), gid: Number(gid) };
+    if (user === name && uid !== undefined && gid !== undefined)
+      return { uid: Number(uid), gid: Number(gid) };
   }
   return undefined;
 };
@@ -27,7 +28,10 @@ export const chooseUser = async (machine: Machine): Promise<RunAs> => {
   const passwd = await readFile("/etc/passwd", "utf8").catch(() => "");
   const user = userOfPasswd(passwd, "postgres") ?? userOfPasswd(passwd, "nobody");
   if (!user || user.uid === 0) {
-    throw new Fault("TOOL_MISSING", "PostgreSQL does not run as root and there is no user postgres or nobody: useradd postgres");
+    throw new Fault(
+      "TOOL_MISSING",
+      "PostgreSQL does not run as root and there is no user postgres or nobody: useradd postgres",
+    );
   }
   return user;
 };

@@ -5,7 +5,12 @@ import type { Socket } from "node:net";
 const PROBE_TIMEOUT_MS = 2_000;
 
 /** Connects, sends, and hands over what came until `enough` says so; undefined when nobody answers in time. */
-const ask = (host: string, port: number, question: Buffer, enough: (answer: Buffer) => boolean): Promise<Buffer | undefined> =>
+const ask = (
+  host: string,
+  port: number,
+  question: Buffer,
+  enough: (answer: Buffer) => boolean,
+): Promise<Buffer | undefined> =>
   new Promise((resolve) => {
     let answer: Buffer = Buffer.alloc(0);
     const socket: Socket = connect({ host, port });
@@ -78,7 +83,8 @@ export const parseMetadata = (answer: Buffer): KafkaMetadata => {
   return { brokerPorts, clusterId: text() };
 };
 
-const hasFrame = (answer: Buffer): boolean => answer.length >= 4 && answer.length >= 4 + answer.readInt32BE(0);
+const hasFrame = (answer: Buffer): boolean =>
+  answer.length >= 4 && answer.length >= 4 + answer.readInt32BE(0);
 
 /** A broker that is registered, unfenced and, when a cluster id is given, of that cluster. */
 export const probeKafka = async (host: string, port: number, clusterId?: string): Promise<boolean> => {

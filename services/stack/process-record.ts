@@ -12,7 +12,10 @@ export interface ProcessIdentity {
 
 /** Field 22 of `/proc/PID/stat`, with the boot it counts from; undefined for a zombie. The name in field 2 may hold spaces and brackets. */
 export const startOfStat = (stat: string, bootId: string): string | undefined => {
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).trim().split(" ");
+  const fields = stat
+    .slice(stat.lastIndexOf(")") + 2)
+    .trim()
+    .split(" ");
   const [state] = fields;
   const ticks = fields[19];
   if (state === undefined || ticks === undefined || state === "Z" || state === "X") return undefined;
@@ -72,7 +75,11 @@ export interface Launch {
 }
 
 /** Starts a process that outlives this one, its output in `logFile` (the run before is kept as `.1`). */
-export const launch = async (what: Launch, recordFile: string, logFile: string): Promise<ProcessIdentity | undefined> => {
+export const launch = async (
+  what: Launch,
+  recordFile: string,
+  logFile: string,
+): Promise<ProcessIdentity | undefined> => {
   await rm(recordFile, { force: true });
   await rename(logFile, `${logFile}.1`).catch(() => undefined);
   const log = await open(logFile, "a", 0o600);
@@ -122,14 +129,21 @@ export const waitForEnd = async (recorded: ProcessIdentity, deadlineMs: number):
 };
 
 /** Sends one signal to the recorded process, if it is still that process. */
-export const signalRecorded = async (recordFile: string, signal: NodeJS.Signals): Promise<ProcessIdentity | undefined> => {
+export const signalRecorded = async (
+  recordFile: string,
+  signal: NodeJS.Signals,
+): Promise<ProcessIdentity | undefined> => {
   const recorded = await loadLive(recordFile);
   if (recorded) await signalIfOurs(recorded, signal);
   return recorded;
 };
 
 /** Asks with each signal in turn and goes to the next at its deadline; SIGKILL comes last. */
-export const endRecorded = async (recordFile: string, polite: NodeJS.Signals, deadlineMs: number): Promise<void> => {
+export const endRecorded = async (
+  recordFile: string,
+  polite: NodeJS.Signals,
+  deadlineMs: number,
+): Promise<void> => {
   const recorded = await loadLive(recordFile);
   if (recorded) {
     await signalIfOurs(recorded, polite);

@@ -7,10 +7,18 @@ import { portOf } from "./parts.ts";
 import type { Ports } from "./ports.ts";
 import { probeRegistry } from "./probes.ts";
 
-export const registryUrlOf = (ports: Ports): string => `http://127.0.0.1:${String(portOf(ports, "registry"))}/apis/ccompat/v7`;
+export const registryUrlOf = (ports: Ports): string =>
+  `http://127.0.0.1:${String(portOf(ports, "registry"))}/apis/ccompat/v7`;
 
 /** Quick start over top speed: one collector thread, the first compiler only. */
-const JVM_FLAGS = ["-Xms64m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData"];
+const JVM_FLAGS = [
+  "-Xms64m",
+  "-Xmx384m",
+  "-XX:+UseSerialGC",
+  "-XX:TieredStopAtLevel=1",
+  "-Xshare:auto",
+  "-XX:-UsePerfData",
+];
 
 export interface RegistryContext {
   readonly stackDir: string;

@@ -48,7 +48,9 @@ const STILL_LEAVING = /pre-existing shared memory block|lock file .* already exi
 /** The lines of a log that say why, of all its stack traces. */
 export const reasonOf = (log: string): string => {
   const lines = log.split("\n").filter((line) => line.trim() !== "");
-  const telling = lines.filter((line) => /caused by|error|fatal|exception|panic/i.test(line) && !/^\s*at /.test(line));
+  const telling = lines.filter(
+    (line) => /caused by|error|fatal|exception|panic/i.test(line) && !/^\s*at /.test(line),
+  );
   return (telling.length > 0 ? telling : lines).slice(-3).join(" | ").trim().slice(0, 600);
 };
 
@@ -56,13 +58,19 @@ const digest = (text: string): string => createHash("sha256").update(text).diges
 
 const choosePorts = async (host: PartHost, part: LocalPart): Promise<void> => {
   for (const name of part.portNames) {
-    const others = Object.entries(host.state.ports).flatMap(([other, port]) => (other === name ? [] : [port]));
+    const others = Object.entries(host.state.ports).flatMap(([other, port]) =>
+      other === name ? [] : [port],
+    );
     host.state.ports[name] = await pickPort(host.stackDir, name, host.state.ports[name], new Set(others));
   }
 };
 
 /** "ready", or "dead" when the process ended first. */
-const waitUntilReady = async (host: PartHost, part: LocalPart, running: ProcessIdentity): Promise<"ready" | "dead"> => {
+const waitUntilReady = async (
+  host: PartHost,
+  part: LocalPart,
+  running: ProcessIdentity,
+): Promise<"ready" | "dead"> => {
   const until = Date.now() + part.readyDeadlineMs;
   for (;;) {
     host.signal?.throwIfAborted();
@@ -71,7 +79,10 @@ const waitUntilReady = async (host: PartHost, part: LocalPart, running: ProcessI
     if (Date.now() > until) {
       await endRecorded(recordFileOf(part), part.stopSignal, 2_000);
       const seconds = String(part.readyDeadlineMs / 1000);
-      throw new Fault("STACK_FAILED", `${part.name} was not ready in ${seconds} s, see ${logFileOf(part)}: ${reasonOf(await tailOf(logFileOf(part)))}`);
+      throw new Fault(
+        "STACK_FAILED",
+        `${part.name} was not ready in ${seconds} s, see ${logFileOf(part)}: ${reasonOf(await tailOf(logFileOf(part)))}`,
+      );
     }
     await wait(READY_POLL_MS);
   }
@@ -92,7 +103,9 @@ export const startPart = async (host: PartHost, part: LocalPart): Promise<void> 
     host.log(`${part.name}: starting`);
     const running = await launch(what, recordFileOf(part), logFileOf(part));
     if (running && (await waitUntilReady(host, part, running)) === "ready") {
-      host.log(`${part.name}: ready after ${((Date.now() - startedAtMs) / 1000).toFixed(1)} s (pid ${String(running.pid)})`);
+      host.log(
+        `${part.name}: ready after ${((Date.now() - startedAtMs) / 1000).toFixed(1)} s (pid ${String(running.pid)})`,
+      );
       return;
     }
     tail = await tailOf(logFileOf(part));
@@ -102,10 +115,14 @@ export const startPart = async (host: PartHost, part: LocalPart): Promise<void> 
       await wait(500);
     } else break;
   }
-  throw new Fault("STACK_FAILED", `${part.name} ended while starting, see ${logFileOf(part)}: ${reasonOf(tail)}`);
+  throw new Fault(
+    "STACK_FAILED",
+    `${part.name} ended while starting, see ${logFileOf(part)}: ${reasonOf(tail)}`,
+  );
 };
 
-export const pidOf = async (part: LocalPart): Promise<number | undefined> => (await loadLive(recordFileOf(part)))?.pid;
+export const pidOf = async (part: LocalPart): Promise<number | undefined> =>
+  (await loadLive(recordFileOf(part)))?.pid;
 
 /** True when the part runs with these settings and serves. */
 export const isWarm = async (host: PartHost, part: LocalPart): Promise<boolean> => {

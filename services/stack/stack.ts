@@ -3,7 +3,15 @@ import { join } from "node:path";
 import { Fault } from "../../schemas/faults.ts";
 import { chooseWay } from "./choose-way.ts";
 import type { NamedEndpoints, Way } from "./choose-way.ts";
-import { askDocker, dockerDown, dockerKill, dockerProbe, dockerStart, dockerStop, dockerUp } from "./docker.ts";
+import {
+  askDocker,
+  dockerDown,
+  dockerKill,
+  dockerProbe,
+  dockerStart,
+  dockerStop,
+  dockerUp,
+} from "./docker.ts";
 import type { DockerContext } from "./docker.ts";
 import type { KafkaOptions } from "./kafka-process.ts";
 import { countLeases, dropLease, takeLease } from "./leases.ts";
@@ -109,7 +117,10 @@ interface Workshop {
   local(): Promise<LocalParts>;
 }
 
-const openWorkshop = async (options: StackPlace & Partial<UpOptions>, state: StackState): Promise<Workshop> => {
+const openWorkshop = async (
+  options: StackPlace & Partial<UpOptions>,
+  state: StackState,
+): Promise<Workshop> => {
   const stackDir = stackDirOf(options);
   const machine = options.machine ?? thisMachine();
   const log = options.log ?? silent;
@@ -167,10 +178,14 @@ const upLocal = async ({ host, local }: Workshop): Promise<boolean> => {
   const ensure = async (name: PartName): Promise<void> => {
     if (!(await ensurePart(host, parts[name]))) warm.add(name);
   };
-  const results = await Promise.allSettled([ensure("kafka"), ensure("postgres").then(() => ensure("registry"))]);
+  const results = await Promise.allSettled([
+    ensure("kafka"),
+    ensure("postgres").then(() => ensure("registry")),
+  ]);
   const failed = results.find((result) => result.status === "rejected");
   if (failed) {
-    await Promise.all(partNames.map((name) => (warm.has(name) ? undefined : stopPart(host, parts[name]))));
+    const unfinished = partNames.filter((name) => !warm.has(name));
+    await Promise.all(unfinished.map((name) => stopPart(host, parts[name])));
     throw failed.reason;
   }
   return warm.size === 0;
@@ -181,11 +196,15 @@ const checkConfigured = async (endpoints: StackEndpoints): Promise<void> => {
   const postgres = new URL(endpoints.postgresUrl);
   const webPort = registry.protocol === "https:" ? 443 : 80;
   const targets = [
-    ...endpoints.kafkaBrokers.map((broker) => ({ code: "BROKER_UNAVAILABLE", url: new URL(`kafka://${broker}`), port: 9092 }) as const),
+    ...endpoints.kafkaBrokers.map(
+      (broker) => ({ code: "BROKER_UNAVAILABLE", url: new URL(`kafka://${broker}`), port: 9092 }) as const,
+    ),
     { code: "REGISTRY_UNAVAILABLE", url: registry, port: webPort } as const,
     { code: "DATABASE_UNAVAILABLE", url: postgres, port: 5432 } as const,
   ];
-  const open = await Promise.all(targets.map(({ url, port }) => probeTcp(url.hostname, Number(url.port) || port)));
+  const open = await Promise.all(
+    targets.map(({ url, port }) => probeTcp(url.hostname, Number(url.port) || port)),
+  );
   const brokers = endpoints.kafkaBrokers.length;
   targets.forEach(({ code, url }, index) => {
     // One broker of several is enough to begin with.
@@ -233,7 +252,9 @@ export const upStack = async (options: UpOptions): Promise<StackHandle> => {
     askDocker: () => askDocker(options.machine ?? thisMachine()),
   });
   const { way, reason } = chosen;
-  log(`stack ${nameOf(options)}: ${way === "docker" ? "Docker" : way === "local" ? "local processes" : "configured servers"} (${reason})`);
+  log(
+    `stack ${nameOf(options)}: ${way === "docker" ? "Docker" : way === "local" ? "local processes" : "configured servers"} (${reason})`,
+  );
   if (way === "configured") {
     const { kafkaBrokers = [], registryUrl = "", postgresUrl = "" } = options.endpoints ?? {};
     return configuredHandle({ kafkaBrokers: [...kafkaBrokers], registryUrl, postgresUrl }, reason);
@@ -367,13 +388,18 @@ export const stackStatus = async (place: StackPlace): Promise<StackStatus> => {
   if (!state) return { way: "none", detached: false, users: 0, versions: {}, parts: [] };
   const workshop = await openWorkshop(place, state);
   const locals = state.way === "local" ? await workshop.local() : undefined;
-  const hasPorts = state.ports.kafka !== undefined && state.ports.postgres !== undefined && state.ports.registry !== undefined;
+  const hasPorts =
+    state.ports.kafka !== undefined &&
+    state.ports.postgres !== undefined &&
+    state.ports.registry !== undefined;
   const parts = await Promise.all(
     partNames.map(async (name): Promise<PartStatus> => {
       if (!hasPorts) return { name, healthy: false };
       if (!locals) return { name, healthy: await dockerProbe(state, name) };
       const pid = await pidOf(locals[name]);
-      return pid === undefined ? { name, healthy: false } : { name, pid, healthy: await locals[name].probe(state.ports) };
+      return pid === undefined
+        ? { name, healthy: false }
+        : { name, pid, healthy: await locals[name].probe(state.ports) };
     }),
   );
   return {

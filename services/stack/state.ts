@@ -76,7 +76,8 @@ export const loadOrMakeSecrets = async (stackDir: string): Promise<StackSecrets>
 
 const LOCK_POLL_MS = 50;
 
-const loadHolder = async (lockFile: string): Promise<ProcessIdentity | undefined> => loadJson<ProcessIdentity>(lockFile);
+const loadHolder = async (lockFile: string): Promise<ProcessIdentity | undefined> =>
+  loadJson<ProcessIdentity>(lockFile);
 
 /** Takes a lock whose holder died; a second folder keeps two takers apart. */
 const dropStaleLock = async (lockFile: string): Promise<void> => {
@@ -84,7 +85,10 @@ const dropStaleLock = async (lockFile: string): Promise<void> => {
   try {
     await mkdir(guard);
   } catch {
-    const age = await stat(guard).then((entry) => Date.now() - entry.mtimeMs, () => 0);
+    const age = await stat(guard).then(
+      (entry) => Date.now() - entry.mtimeMs,
+      () => 0,
+    );
     if (age > 5_000) await rm(guard, { recursive: true, force: true });
     return;
   }
@@ -97,7 +101,11 @@ const dropStaleLock = async (lockFile: string): Promise<void> => {
 };
 
 /** One process at a time per lock file; a lock whose holder is dead is no lock. */
-export const withLock = async <T>(lockFile: string, deadlineMs: number, work: () => Promise<T>): Promise<T> => {
+export const withLock = async <T>(
+  lockFile: string,
+  deadlineMs: number,
+  work: () => Promise<T>,
+): Promise<T> => {
   const self = await identify(process.pid);
   const draft = `${lockFile}.${String(process.pid)}.${randomBytes(4).toString("hex")}`;
   const until = Date.now() + deadlineMs;
@@ -116,7 +124,10 @@ export const withLock = async <T>(lockFile: string, deadlineMs: number, work: ()
       const holder = await loadHolder(lockFile);
       if (holder && !(await isAlive(holder))) await dropStaleLock(lockFile);
       else if (Date.now() > until) {
-        throw new Fault("STACK_FAILED", `process ${String(holder?.pid ?? "?")} holds ${lockFile}: wait for it, or end it`);
+        throw new Fault(
+          "STACK_FAILED",
+          `process ${String(holder?.pid ?? "?")} holds ${lockFile}: wait for it, or end it`,
+        );
       } else await wait(LOCK_POLL_MS);
     }
   } finally {
