@@ -1,0 +1,116 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Fault } from "../../schemas/faults.ts";
+import { migrate, migrationOwners } from "../../services/platform/migrate.ts";
+import { openDatabase } from "../../services/platform/postgres.ts";
+import type { Database } from "../../services/platform/postgres.ts";
+import { createTestDatabase } from "../harness/database.ts";
+import type { TestDatabase } from "../harness/database.ts";
+import { projectDir } from "../harness/stack.ts";
+
+let test: TestDatabase;
+let database: Database;
+let dir: string;
+
+beforeEach(async () => {
+  test = await createTestDatabase({ templateKey: "empty", migrate: async () => undefined });
+  database = openDatabase({ url: test.url, applicationName: "migrate-test" });
+  dir = await mkdtemp(join(tmpdir(), "fabric-migrations-"));
+  await mkdir(join(dir, "shop"));
+  await write("roles.json", JSON.stringify({ fabric_gate: "decides", fabric_relay: "publishes" }));
+  await write(
+    "shop/0001_orders.sql",
+    "CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders VALUES (1);",
+  );
+});
+afterEach(async () => {
+  await database.end();
+  await test.drop();
+  await rm(dir, { recursive: true });
+});
+
+const write = (name: string, text: string): Promise<void> => writeFile(join(dir, name), text);
+const run = (schemaOf?: (owner: string) => string) =>
+  migrate({
+    adminUrl: test.url,
+    migrationsDir: dir,
+    owners: ["shop"],
+    ...(schemaOf === undefined ? {} : { schemaOf }),
+  });
+const faultOf = (error: unknown): string =>
+  error instanceof Fault ? `${error.code} ${error.message}` : String(error);
+
+describe("migrations", () => {
+  it("apply each file once, when five start together", async () => {
+    const reports = await Promise.all(Array.from({ length: 5 }, () => run()));
+    expect(reports.flatMap((report) => report.applied)).toEqual(["shop/0001_orders.sql"]);
+    expect((await database.query("SELECT id FROM shop.orders")).rows).toEqual([{ id: 1 }]);
+  });
+
+  it("refuse a file that was edited after it was applied, and name it", async () => {
+    await run();
+    await write("shop/0001_orders.sql", "CREATE TABLE orders (id bigint PRIMARY KEY);");
+    expect(await run().catch(faultOf)).toMatch(/MIGRATION_CHANGED.*shop\/0001_orders\.sql/);
+  });
+
+  it("refuse a file that vanished, a hole in the numbers and a name out of form", async () => {
+    await run();
+    await rm(join(dir, "shop/0001_orders.sql"));
+    await write("shop/0002_more.sql", "SELECT 1;");
+    expect(await run().catch(faultOf)).toMatch(/out of sequence/);
+    await write("shop/0001_other.sql", "SELECT 1;");
+    expect(await run().catch(faultOf)).toMatch(/0001_orders\.sql.*gone/);
+  });
+
+  it("leave nothing of a file that fails halfway, and go on with it when it is mended", async () => {
+    await write("shop/0002_more.sql", "CREATE TABLE more (id int); SELECT 1/0;");
+    expect(await run().catch(faultOf)).toMatch(/MIGRATION_FAILED.*0002_more\.sql.*division by zero/);
+    await write("shop/0002_more.sql", "CREATE TABLE more (id int);");
+    expect((await run()).applied).toEqual(["shop/0002_more.sql"]);
+  });
+
+  it("build the same files in a schema of another name", async () => {
+    await run();
+    await run((owner) => `shadow_${owner}`);
+    expect((await database.query("SELECT id FROM shadow_shop.orders")).rows).toEqual([{ id: 1 }]);
+  });
+
+  it("grant exactly what is listed, and take back what no longer is", async () => {
+    await write(
+      "shop/grants.json",
+      JSON.stringify({
+        usage: ["fabric_gate"],
+        tables: { orders: { fabric_gate: ["select", "update(id)"] } },
+      }),
+    );
+    await run();
+    const may = async (privilege: string): Promise<unknown> =>
+      (
+        await database.query("SELECT has_table_privilege('fabric_gate', 'shop.orders', $1) AS may", [
+          privilege,
+        ])
+      ).rows[0];
+    expect([await may("SELECT"), await may("INSERT")]).toEqual([{ may: true }, { may: false }]);
+    await write("shop/grants.json", JSON.stringify({ usage: ["fabric_gate"], tables: {} }));
+    await run();
+    expect(await may("SELECT")).toEqual({ may: false });
+  });
+
+  it("of the product itself: every owner's folder is applied, and no role may do what its list does not say", async () => {
+    await migrate({ adminUrl: test.url, migrationsDir: join(projectDir, "deploy/migrations") });
+    const { rows } = await database.query<{ owner: string }>("SELECT DISTINCT owner FROM migrations.applied");
+    expect(rows.map((row) => row.owner).sort()).toEqual([...migrationOwners].sort());
+    const loose = await database.query(
+      `SELECT grantee, table_schema, table_name, privilege_type FROM information_schema.table_privileges
+       WHERE table_schema = ANY($1) AND (grantee = 'PUBLIC' OR (grantee LIKE 'fabric\\_%' AND privilege_type IN ('TRUNCATE', 'REFERENCES', 'TRIGGER')))`,
+      [[...migrationOwners]],
+    );
+    expect(loose.rows).toEqual([]);
+    const direct = await database.query(
+      "SELECT grantee FROM information_schema.table_privileges WHERE table_schema = 'outbox' AND table_name = 'events' AND privilege_type = 'INSERT' AND grantee LIKE 'fabric\\_%'",
+    );
+    expect(direct.rows).toEqual([]);
+  });
+});

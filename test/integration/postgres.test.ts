@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Fault } from "../../schemas/faults.ts";
+import { openDatabase } from "../../services/platform/postgres.ts";
+import type { Database } from "../../services/platform/postgres.ts";
+import { createTestDatabase } from "../harness/database.ts";
+import type { TestDatabase } from "../harness/database.ts";
+import { eventually } from "../harness/eventually.ts";
+
+let test: TestDatabase;
+const open: Database[] = [];
+
+beforeAll(async () => {
+  test = await createTestDatabase({ templateKey: "empty", migrate: async () => undefined });
+});
+afterAll(async () => {
+  await Promise.all(open.map((database) => database.end()));
+  await test.drop();
+});
+
+function database(
+  settings: { maxConnections?: number; queryTimeoutMs?: number; connectTimeoutMs?: number } = {},
+) {
+  const one = openDatabase({ url: test.url, applicationName: "postgres-test", ...settings });
+  open.push(one);
+  return one;
+}
+
+const codeOf = (error: unknown): string => (error instanceof Fault ? error.code : String(error));
+
+describe("the Postgres pool", () => {
+  // A running query times out on the client; the pool must not hand its connection to the next user.
+  it("gives ten quick answers after a query that timed out", async () => {
+    const pool = database({ maxConnections: 2, queryTimeoutMs: 1_000 });
+    const slow = await pool.query("SELECT pg_sleep(30)").catch(codeOf);
+    expect(slow).toBe("DATABASE_UNAVAILABLE");
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => pool.query<{ one: number }>("SELECT 1 AS one")),
+    );
+    expect(answers.map((answer) => answer.rows[0]?.one)).toEqual(Array(10).fill(1));
+  });
+
+  it("refuses instead of hanging when every connection is in a transaction", async () => {
+    const pool = database({ maxConnections: 2, connectTimeoutMs: 300 });
+    const nested = await pool
+      .transaction(() =>
+        pool.transaction(async (tx) => {
+          await pool.query("SELECT 1");
+          return tx;
+        }),
+      )
+      .catch(codeOf);
+    expect(nested).toBe("DATABASE_UNAVAILABLE");
+    expect((await pool.query("SELECT 1")).rowCount).toBe(1);
+  });
+
+  it("rolls a failed transaction back, and its connection goes on", async () => {
+    const pool = database({ maxConnections: 1 });
+    await pool.query("CREATE TABLE kept (id int PRIMARY KEY)");
+    const failed = await pool
+      .transaction(async (tx) => {
+        await tx.query("INSERT INTO kept VALUES (1)");
+        await tx.query("INSERT INTO kept VALUES (1)");
+      })
+      .catch(codeOf);
+    expect(failed).toBe("DATABASE_REJECTED");
+    expect((await pool.query("SELECT * FROM kept")).rows).toEqual([]);
+  });
+
+  it("tells a lost race from bad data and from a database that is away", async () => {
+    const pool = database();
+    const faults = await Promise.all([
+      pool.query("SELECT 1/0").catch(codeOf),
+      pool.query("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40001'; END $$").catch(codeOf),
+      pool.query("SELECT no_such_column").catch(codeOf),
+      openDatabase({ url: "postgres://x@127.0.0.1:1/x", applicationName: "nobody" })
+        .query("SELECT 1")
+        .catch(codeOf),
+    ]);
+    expect(faults).toEqual(["DATABASE_REJECTED", "DATABASE_CONFLICT", "INTERNAL", "DATABASE_UNAVAILABLE"]);
+  });
+
+  it("survives a connection that the server ends, in use and idle", async () => {
+    const pool = database({ maxConnections: 2 });
+    const killed = await pool
+      .transaction(async (tx) => {
+        const { rows } = await tx.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+        await database().query("SELECT pg_terminate_backend($1)", [rows[0]?.pid]);
+        await tx.query("SELECT 1");
+      })
+      .catch(codeOf);
+    expect(killed).toBe("DATABASE_UNAVAILABLE");
+    await database().query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'postgres-test' AND pid <> pg_backend_pid() AND datname = current_database()",
+    );
+    await eventually(async () => (await pool.query("SELECT 1")).rowCount === 1);
+  });
+
+  it("reads every 64-bit number exactly", async () => {
+    const { rows } = await database().query<{ big: bigint; list: bigint[] }>(
+      "SELECT 9223372036854775807::int8 AS big, ARRAY[-4503599627370497, 9007199254740993]::int8[] AS list",
+    );
+    expect(rows[0]).toEqual({ big: 9223372036854775807n, list: [-4503599627370497n, 9007199254740993n] });
+  });
+
+  it("listens again by itself after its connection is lost, and says when it may have been deaf", async () => {
+    const pool = database();
+    const heard: string[] = [];
+    const states: string[] = [];
+    const listener = await pool.listen(
+      "probe",
+      (payload) => heard.push(payload),
+      (state) => states.push(state),
+    );
+    await pool.query("SELECT pg_notify('probe', 'one')");
+    await eventually(() => heard.includes("one"));
+    await pool.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()",
+    );
+    await eventually(() => states.join() === "live,stale,live");
+    await pool.query("SELECT pg_notify('probe', 'two')");
+    await eventually(() => heard.includes("two"));
+    await listener.close();
+  });
+});
