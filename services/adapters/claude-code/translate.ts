@@ -1,0 +1,20 @@
+import type { Translation } from "../../../schemas/adapter.ts";
+import type { HookTable } from "../../platform/hook-table.ts";
+import { translateByTable } from "../../platform/hook-table.ts";
+import { rules } from "./events.ts";
+
+/** Raised when the same payload gives other events than before. */
+export const adapterVersion = "1.0.0";
+
+const table: HookTable = {
+  runtime: "claude-code",
+  version: adapterVersion,
+  eventNameField: "hook_event_name",
+  permissionModeField: "permission_mode",
+  idFields: { sessionId: "session_id", turnId: "prompt_id", toolCallId: "tool_use_id", agentId: "agent_id" },
+  rules,
+};
+
+/** What a hook payload of Claude Code means. Takes any JSON value, never throws. */
+export const translate = (payload: unknown, bodyBytes: number): Translation =>
+  translateByTable(table, payload, bodyBytes);

@@ -1,0 +1,71 @@
+import type { GateRequest, JsonObject } from "../../schemas/gate.ts";
+import { compact, effectOf, resolvePath, valueBytes } from "./adapter-kit.ts";
+import type { Meaning, Scene } from "./hook-table.ts";
+import { toObservation } from "./hook-table.ts";
+import { toJsonPreview, toStorableText } from "./masked-preview.ts";
+
+const previewMaxChars = 512;
+
+/** A tool call that waits for an answer. */
+export interface Call {
+  /** Fabric tool name. */
+  readonly tool: string;
+  /** The runtime's own name. */
+  readonly alias: string;
+  /** As the runtime would run it, checked by `actionInputField`. */
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly workingDirectory: string;
+}
+
+const toRequest = (phase: GateRequest["phase"], call: Call, { place, runtime }: Scene): GateRequest =>
+  compact({
+    runtime: runtime.kind,
+    session_id: place.sessionId,
+    turn_id: place.turnId,
+    tool_call_id: place.toolCallId,
+    agent_id: place.agentId,
+    phase,
+    tool: call.tool,
+    tool_alias: call.alias,
+    // By reference, unchanged: what the gate judges is what would run.
+    input: call.input as JsonObject,
+    working_directory: call.workingDirectory,
+    permission_mode: runtime.permission_mode ?? undefined,
+  });
+
+/** A call before it runs: the intent and the question. `paths` are the files that the input names, as it spells them. */
+export const toToolCall = (call: Call, callId: string, paths: readonly string[], scene: Scene): Meaning => ({
+  observations: [
+    toObservation(
+      "agent.tool.requested",
+      {
+        effect_class: effectOf(call.tool),
+        input_bytes: valueBytes(call.input) ?? 0,
+        input_preview: toJsonPreview(call.input, previewMaxChars),
+        paths: paths.map((path) => toStorableText(resolvePath(call.workingDirectory, path))),
+        working_directory: toStorableText(call.workingDirectory),
+        tool_alias: call.alias,
+      },
+      scene,
+      { notFrom: ["call"], anchor: { scope: "call", id: callId }, tool: call.tool },
+    ),
+  ],
+  request: toRequest("before_tool", call, scene),
+});
+
+/** The runtime's own question whether a call may go on: the intent and the question. */
+export const toPermissionQuestion = (call: Call, scene: Scene): Meaning => ({
+  observations: [
+    toObservation(
+      "agent.permission.requested",
+      {
+        effect_class: effectOf(call.tool),
+        input_preview: toJsonPreview(call.input, previewMaxChars),
+        tool_alias: call.alias,
+      },
+      scene,
+      { tool: call.tool },
+    ),
+  ],
+  request: toRequest("permission", call, scene),
+});

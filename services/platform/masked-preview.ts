@@ -1,0 +1,61 @@
+import { maskText } from "./mask.ts";
+
+/** Only this much of a text is masked for a preview: bounds the work on a huge input. */
+const maskedPartMaxChars = 65_536;
+/** A preview nests no deeper than this; what is below is left out. */
+const previewMaxDepth = 32;
+
+const cutAt = (text: string, maxChars: number): string => {
+  const cut = text.slice(0, maxChars);
+  return /[\uD800-\uDBFF]$/.test(cut) && cut.length < text.length ? cut.slice(0, -1) : cut;
+};
+
+/** Replaces what neither UTF-8 nor PostgreSQL can carry: lone surrogates and NUL. */
+export const toStorableText = (text: string): string => text.replace(/\p{Surrogate}|\0/gu, "\uFFFD");
+
+/** Masked and then cut to `maxChars` UTF-16 units, never through a surrogate pair. */
+export function toTextPreview(text: string, maxChars: number): string {
+  const part = cutAt(text, maskedPartMaxChars);
+  const masked = toStorableText(maskText(part));
+  // A secret that the first cut split could show its head at the end: such an end is not shown.
+  const shown = part.length < text.length && masked.length <= maxChars ? masked.slice(0, -256) : masked;
+  return cutAt(shown, maxChars);
+}
+
+interface Budget {
+  chars: number;
+}
+
+/** A copy whose strings are masked one by one, so that an escape such as `\n` hides no secret from the detector. */
+const toMaskedCopy = (value: unknown, budget: Budget, depth: number): unknown => {
+  if (typeof value === "string") {
+    const part = cutAt(value, Math.max(0, Math.min(value.length, budget.chars)));
+    budget.chars -= part.length + 2;
+    return part === value ? maskText(part) : toTextPreview(value, part.length);
+  }
+  budget.chars -= 4;
+  if (typeof value !== "object" || value === null) return value;
+  if (depth >= previewMaxDepth) return null;
+  if (Array.isArray(value)) {
+    const copy: unknown[] = [];
+    for (const item of value as readonly unknown[]) {
+      if (budget.chars <= 0) break;
+      copy.push(toMaskedCopy(item, budget, depth + 1));
+    }
+    return copy;
+  }
+  const copy = Object.create(null) as Record<string, unknown>;
+  for (const [key, item] of Object.entries(value)) {
+    if (budget.chars <= 0) break;
+    budget.chars -= key.length;
+    copy[maskText(cutAt(key, maskedPartMaxChars))] = toMaskedCopy(item, budget, depth + 1);
+  }
+  return copy;
+};
+
+/** A JSON value as masked text of at most `maxChars`; a string is shown as itself. */
+export function toJsonPreview(value: unknown, maxChars: number): string {
+  if (typeof value === "string") return toTextPreview(value, maxChars);
+  const copy = toMaskedCopy(value, { chars: maskedPartMaxChars }, 0);
+  return toTextPreview(JSON.stringify(copy) ?? "", maxChars);
+}
