@@ -9,6 +9,7 @@ import type { KafkaOptions } from "./kafka-process.ts";
 import type { Machine } from "./machine.ts";
 import type { LocalPart, Log, PartName } from "./parts.ts";
 import { postgresPart } from "./postgres-process.ts";
+import type { PostgresOrigin } from "./postgres-binaries.ts";
 import type { PostgresSettings } from "./postgres-process.ts";
 import { chooseUser, makePostgresDir } from "./postgres-user.ts";
 import { registryPart } from "./registry-process.ts";
@@ -29,6 +30,7 @@ export interface LocalContext {
   readonly secrets: StackSecrets;
   readonly kafka: KafkaOptions;
   readonly postgres: PostgresSettings;
+  readonly postgresFrom?: PostgresOrigin;
   readonly log: Log;
 }
 
@@ -77,6 +79,7 @@ export const toLocalParts = async (context: LocalContext): Promise<LocalParts> =
       packageDir: context.packageDir,
       secrets: context.secrets,
       settings: context.postgres,
+      ...(context.postgresFrom && { origin: context.postgresFrom }),
       onVersion: (version) => {
         state.versions["postgres"] = version;
       },

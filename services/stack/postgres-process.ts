@@ -1,5 +1,5 @@
 import { chmod, chown, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { Fault } from "../../schemas/faults.ts";
 import type { Machine } from "./machine.ts";
 import { run } from "./machine.ts";
@@ -7,7 +7,7 @@ import type { LocalPart } from "./parts.ts";
 import { portOf } from "./parts.ts";
 import type { Ports } from "./ports.ts";
 import { copyBinaries, findPostgres } from "./postgres-binaries.ts";
-import type { PostgresBinaries } from "./postgres-binaries.ts";
+import type { PostgresBinaries, PostgresOrigin } from "./postgres-binaries.ts";
 import type { RunAs } from "./postgres-user.ts";
 import { canReach } from "./postgres-user.ts";
 import { probePostgres } from "./probes.ts";
@@ -42,6 +42,7 @@ export interface PostgresContext {
   readonly packageDir: string;
   readonly secrets: StackSecrets;
   readonly settings: PostgresSettings;
+  readonly origin?: PostgresOrigin;
   onVersion(version: string): void;
 }
 
@@ -55,8 +56,11 @@ export const postgresPart = (context: PostgresContext): LocalPart => {
 
   const findBinaries = async (): Promise<PostgresBinaries> => {
     const made = (await readFile(join(dataDir, "PG_VERSION"), "utf8").catch(() => "")).trim();
-    const found = await findPostgres(machine, context.packageDir, made === "" ? undefined : Number(made));
-    return (await canReach(user, join(found.binDir, "postgres"))) ? found : copyBinaries(found, dirname(dir));
+    const found = await findPostgres(machine, context.packageDir, {
+      ...(made !== "" && { major: Number(made) }),
+      ...(context.origin && { origin: context.origin }),
+    });
+    return (await canReach(user, join(found.binDir, "postgres"))) ? found : copyBinaries(found, dir);
   };
 
   const runAs = async (

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { chown, mkdir, readFile } from "node:fs/promises";
+import { chown, lstat, mkdir, readFile, rmdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Fault } from "../../schemas/faults.ts";
@@ -43,17 +43,30 @@ export const canReach = async (user: RunAs, path: string, test: "-x" | "-w" = "-
   return asked.exitCode === 0;
 };
 
+/** In the temporary folder anybody may have been before us: what is there must be a folder, and ours or the user's. */
+const isTrusted = async (user: RunAs, folder: string): Promise<boolean> => {
+  const entry = await lstat(folder);
+  return entry.isDirectory() && (entry.uid === user.uid || entry.uid === process.getuid?.());
+};
+
 /** `<stack>/postgres`, or a folder of the system's temporary one when the user cannot reach the project. */
 export const makePostgresDir = async (user: RunAs, stackDir: string): Promise<string> => {
   const make = async (folder: string): Promise<boolean> => {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST") throw error;
+    });
+    if (!(await isTrusted(user, folder))) return false;
     if (user.uid !== undefined && user.gid !== undefined) await chown(folder, user.uid, user.gid);
     return canReach(user, folder, "-w");
   };
   const near = join(stackDir, "postgres");
   if (await make(near)) return near;
+  await rmdir(near).catch(() => undefined);
   const digest = createHash("sha256").update(stackDir).digest("hex").slice(0, 16);
   const far = join(tmpdir(), `fabric-postgres-${digest}`);
   if (await make(far)) return far;
-  throw new Fault("STACK_FAILED", `user ${String(user.uid)} can write neither ${near} nor ${far}`);
+  throw new Fault(
+    "STACK_FAILED",
+    `user ${String(user.uid)} can write neither ${near} nor ${far}: remove what is there`,
+  );
 };

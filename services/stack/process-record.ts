@@ -10,15 +10,21 @@ export interface ProcessIdentity {
   readonly startedAt: string;
 }
 
-/** Field 22 of `/proc/PID/stat`, with the boot it counts from; undefined for a zombie. The name in field 2 may hold spaces and brackets. */
+/**
+ * Field 22 of `/proc/PID/stat`, with the boot it counts from; undefined for a zombie. The name in field 2 may hold
+ * spaces and brackets. A killed JVM whose first thread is gone reads as a zombie while its other threads still hold
+ * ports and file locks: it lives until field 20, the number of threads, says that it is alone.
+ */
 export const startOfStat = (stat: string, bootId: string): string | undefined => {
   const fields = stat
     .slice(stat.lastIndexOf(")") + 2)
     .trim()
     .split(" ");
   const [state] = fields;
+  const threads = Number(fields[17]);
   const ticks = fields[19];
-  if (state === undefined || ticks === undefined || state === "Z" || state === "X") return undefined;
+  if (state === undefined || ticks === undefined) return undefined;
+  if ((state === "Z" || state === "X") && !(threads > 1)) return undefined;
   return `${ticks}@${bootId.trim()}`;
 };
 

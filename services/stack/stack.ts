@@ -21,6 +21,7 @@ import { fileExists, findPackageDir, thisMachine } from "./machine.ts";
 import type { Machine } from "./machine.ts";
 import { partNames, portOf } from "./parts.ts";
 import type { Log, PartName } from "./parts.ts";
+import type { PostgresOrigin } from "./postgres-binaries.ts";
 import type { PostgresSettings } from "./postgres-process.ts";
 import { postgresUrlOf } from "./postgres-process.ts";
 import { probeTcp } from "./probes.ts";
@@ -48,6 +49,8 @@ export interface UpOptions extends StackPlace {
   readonly kafka?: KafkaOptions;
   /** Server settings, e.g. `{ wal_level: "logical" }`. */
   readonly postgres?: PostgresSettings;
+  /** Whose PostgreSQL runs as a local process. Default: the system's, else npm's. */
+  readonly postgresFrom?: PostgresOrigin;
   /** Ends a start that takes too long for the caller. */
   readonly signal?: AbortSignal;
 }
@@ -148,6 +151,7 @@ const openWorkshop = async (
         secrets,
         kafka: options.kafka ?? {},
         postgres: options.postgres ?? {},
+        ...(options.postgresFrom && { postgresFrom: options.postgresFrom }),
         log,
       }),
     docker: async () => ({
@@ -291,7 +295,9 @@ export const upStack = async (options: UpOptions): Promise<StackHandle> => {
 };
 
 const withStack = <T>(place: StackPlace, work: () => Promise<T>): Promise<T> =>
-  withLock(join(stackDirOf(place), "lock"), LOCK_DEADLINE_MS, work);
+  withLock(join(stackDirOf(place), "lock"), LOCK_DEADLINE_MS, work, (holderPid) =>
+    place.log?.(`stack ${nameOf(place)}: waiting for process ${String(holderPid)}, which works on it`),
+  );
 
 const reopen = async (options: UpOptions): Promise<Workshop> => {
   const state = await loadState(stackDirOf(options));

@@ -75,60 +75,85 @@ export const loadOrMakeSecrets = async (stackDir: string): Promise<StackSecrets>
 };
 
 const LOCK_POLL_MS = 50;
+/** A wait that a person notices is worth a line. */
+const NOTICE_MS = 1_000;
+/** Removing a stale lock takes milliseconds; a remover that needs this long is dead. */
+const GUARD_MAX_AGE_MS = 5_000;
 
-const loadHolder = async (lockFile: string): Promise<ProcessIdentity | undefined> =>
-  loadJson<ProcessIdentity>(lockFile);
+/** "free", "stale" (its holder is dead, or nobody can be read in it), or who holds it. */
+const judgeLock = async (lockFile: string): Promise<"free" | "stale" | ProcessIdentity> => {
+  const text = await readFile(lockFile, "utf8").catch(() => undefined);
+  if (text === undefined) return "free";
+  try {
+    const holder = JSON.parse(text) as ProcessIdentity;
+    return (await isAlive(holder)) ? holder : "stale";
+  } catch {
+    return "stale";
+  }
+};
 
-/** Takes a lock whose holder died; a second folder keeps two takers apart. */
+/** Takes away a lock whose holder died; a guard folder lets one process judge and remove at a time. */
 const dropStaleLock = async (lockFile: string): Promise<void> => {
   const guard = `${lockFile}.taking`;
   try {
     await mkdir(guard);
   } catch {
-    const age = await stat(guard).then(
+    const ageMs = await stat(guard).then(
       (entry) => Date.now() - entry.mtimeMs,
       () => 0,
     );
-    if (age > 5_000) await rm(guard, { recursive: true, force: true });
+    if (ageMs > GUARD_MAX_AGE_MS) await rm(guard, { recursive: true, force: true });
+    else await wait(LOCK_POLL_MS);
     return;
   }
   try {
-    const holder = await loadHolder(lockFile);
-    if (holder && !(await isAlive(holder))) await rm(lockFile, { force: true });
+    if ((await judgeLock(lockFile)) === "stale") await rm(lockFile, { force: true });
   } finally {
     await rm(guard, { recursive: true, force: true });
   }
 };
 
-/** One process at a time per lock file; a lock whose holder is dead is no lock. */
+const tryLink = (draft: string, lockFile: string): Promise<boolean> =>
+  link(draft, lockFile).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === "EEXIST") return false;
+      throw error;
+    },
+  );
+
+/** One process at a time per lock file; a lock whose holder is dead is no lock. `onWait` hears once whom it waits for. */
 export const withLock = async <T>(
   lockFile: string,
   deadlineMs: number,
   work: () => Promise<T>,
+  onWait?: (holderPid: number) => void,
 ): Promise<T> => {
-  const self = await identify(process.pid);
   const draft = `${lockFile}.${String(process.pid)}.${randomBytes(4).toString("hex")}`;
-  const until = Date.now() + deadlineMs;
-  await writeFile(draft, JSON.stringify(self));
+  const startedAtMs = Date.now();
+  let isNoticed = false;
+  await writeFile(draft, JSON.stringify(await identify(process.pid)));
   try {
-    for (;;) {
-      // A hard link is made whole or not at all: nobody reads a lock without its holder.
-      const taken = await link(draft, lockFile).then(
-        () => true,
-        (error: NodeJS.ErrnoException) => {
-          if (error.code === "EEXIST") return false;
-          throw error;
-        },
-      );
-      if (taken) break;
-      const holder = await loadHolder(lockFile);
-      if (holder && !(await isAlive(holder))) await dropStaleLock(lockFile);
-      else if (Date.now() > until) {
+    // A hard link is made whole or not at all: nobody reads a lock without its holder.
+    while (!(await tryLink(draft, lockFile))) {
+      const found = await judgeLock(lockFile);
+      if (found === "free") continue;
+      if (found === "stale") {
+        await dropStaleLock(lockFile);
+        continue;
+      }
+      const waitedMs = Date.now() - startedAtMs;
+      if (waitedMs > deadlineMs) {
         throw new Fault(
           "STACK_FAILED",
-          `process ${String(holder?.pid ?? "?")} holds ${lockFile}: wait for it, or end it`,
+          `process ${String(found.pid)} holds ${lockFile}: wait for it, or end it`,
         );
-      } else await wait(LOCK_POLL_MS);
+      }
+      if (waitedMs > NOTICE_MS && !isNoticed) {
+        isNoticed = true;
+        onWait?.(found.pid);
+      }
+      await wait(LOCK_POLL_MS);
     }
   } finally {
     await rm(draft, { force: true });
