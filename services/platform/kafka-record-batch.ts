@@ -1,0 +1,168 @@
+import { crc32c } from "./crc32c.ts";
+import type { KafkaRecord } from "./kafka.ts";
+
+/** Who sends a batch: the broker drops a repeat of (id, epoch, sequence). */
+export interface BatchIdentity {
+  readonly producerId: bigint;
+  readonly producerEpoch: number;
+  /** Sequence number of the first record in its partition. */
+  readonly baseSequence: number;
+}
+
+/** Bytes before the records: from baseOffset to the record count. */
+const batchHeaderBytes = 61;
+const crcAt = 17;
+const attributesAt = 21;
+
+/** Header values that repeat from record to record, encoded once: type, source, schema, content type. */
+const cachedValuesPerName = 256;
+const encodedHeaders = new Map<string, Map<string, Buffer>>();
+
+/** Upper estimate of a record's bytes in a batch, for filling batches. */
+export function recordBytes(record: KafkaRecord): number {
+  let bytes = record.value.length + record.key.length + 32;
+  for (const name in record.headers) bytes += name.length + (record.headers[name]?.length ?? 0) + 4;
+  return bytes;
+}
+
+/** Encodes records as one record batch (magic 2, no compression). Pure but for the cache of encoded headers. */
+export function encodeRecordBatch(records: readonly KafkaRecord[], identity: BatchIdentity): Buffer {
+  const baseTimestamp = records[0]?.timestampMs ?? 0;
+  const parts = records.map((record, index) => measure(record, index, record.timestampMs - baseTimestamp));
+  const total = parts.reduce(
+    (sum, part) => sum + sizeOfVarint(part.bodyBytes) + part.bodyBytes,
+    batchHeaderBytes,
+  );
+  const buffer = Buffer.allocUnsafe(total);
+
+  buffer.writeBigInt64BE(0n, 0);
+  buffer.writeInt32BE(total - 12, 8);
+  buffer.writeInt32BE(-1, 12);
+  buffer.writeInt8(2, 16);
+  buffer.writeInt16BE(0, attributesAt);
+  buffer.writeInt32BE(records.length - 1, 23);
+  buffer.writeBigInt64BE(BigInt(baseTimestamp), 27);
+  buffer.writeBigInt64BE(
+    BigInt(records.reduce((latest, record) => Math.max(latest, record.timestampMs), baseTimestamp)),
+    35,
+  );
+  buffer.writeBigInt64BE(identity.producerId, 43);
+  buffer.writeInt16BE(identity.producerEpoch, 51);
+  buffer.writeInt32BE(identity.baseSequence, 53);
+  buffer.writeInt32BE(records.length, 57);
+
+  let offset = batchHeaderBytes;
+  for (const part of parts) offset = writeRecord(buffer, offset, part);
+  buffer.writeUInt32BE(crc32c(buffer, attributesAt, total), crcAt);
+  return buffer;
+}
+
+interface MeasuredRecord {
+  readonly record: KafkaRecord;
+  readonly index: number;
+  readonly timestampDelta: number;
+  readonly keyBytes: number;
+  readonly headers: readonly (Buffer | RawHeader)[];
+  readonly bodyBytes: number;
+}
+interface RawHeader {
+  readonly name: string;
+  readonly value: string;
+  readonly valueBytes: number;
+  readonly length: number;
+}
+
+function measure(record: KafkaRecord, index: number, timestampDelta: number): MeasuredRecord {
+  const keyBytes = Buffer.byteLength(record.key);
+  const headers: (Buffer | RawHeader)[] = [];
+  let headersBytes = 0;
+  for (const name in record.headers) {
+    const header = toHeader(name, record.headers[name] ?? "");
+    headers.push(header);
+    headersBytes += header.length;
+  }
+  const bodyBytes =
+    1 +
+    sizeOfVarint(timestampDelta) +
+    sizeOfVarint(index) +
+    sizeOfVarint(keyBytes) +
+    keyBytes +
+    sizeOfVarint(record.value.length) +
+    record.value.length +
+    sizeOfVarint(headers.length) +
+    headersBytes;
+  return { record, index, timestampDelta, keyBytes, headers, bodyBytes };
+}
+
+function toHeader(name: string, value: string): Buffer | RawHeader {
+  let ofName = encodedHeaders.get(name);
+  const cached = ofName?.get(value);
+  if (cached !== undefined) return cached;
+  if (ofName === undefined) encodedHeaders.set(name, (ofName = new Map<string, Buffer>()));
+  const nameBytes = Buffer.byteLength(name);
+  const valueBytes = Buffer.byteLength(value);
+  const length = sizeOfVarint(nameBytes) + nameBytes + sizeOfVarint(valueBytes) + valueBytes;
+  const raw = { name, value, valueBytes, length };
+  // Ids and times fill their share of the cache once and are then written directly.
+  if (ofName.size >= cachedValuesPerName || value.length > 256) return raw;
+  const encoded = Buffer.allocUnsafe(length);
+  writeHeader(encoded, 0, raw);
+  ofName.set(value, encoded);
+  return encoded;
+}
+
+function writeRecord(buffer: Buffer, start: number, part: MeasuredRecord): number {
+  const { key, value } = part.record;
+  let offset = writeVarint(buffer, start, part.bodyBytes);
+  buffer[offset] = 0;
+  offset = writeVarint(buffer, offset + 1, part.timestampDelta);
+  offset = writeVarint(buffer, offset, part.index);
+  offset = writeVarint(buffer, offset, part.keyBytes);
+  offset += buffer.write(key, offset);
+  offset = writeVarint(buffer, offset, value.length);
+  buffer.set(value, offset);
+  offset = writeVarint(buffer, offset + value.length, part.headers.length);
+  for (const header of part.headers) {
+    if (header instanceof Uint8Array) {
+      buffer.set(header, offset);
+      offset += header.length;
+    } else {
+      offset = writeHeader(buffer, offset, header);
+    }
+  }
+  return offset;
+}
+
+function writeHeader(buffer: Buffer, start: number, header: RawHeader): number {
+  let offset = writeVarint(buffer, start, Buffer.byteLength(header.name));
+  offset += buffer.write(header.name, offset);
+  offset = writeVarint(buffer, offset, header.valueBytes);
+  return offset + buffer.write(header.value, offset);
+}
+
+/** Zigzag: small numbers of either sign are short. Up to 2^52 in amount. */
+function zigzag(value: number): number {
+  return value >= 0 ? value * 2 : -value * 2 - 1;
+}
+
+function sizeOfVarint(value: number): number {
+  let rest = zigzag(value);
+  let bytes = 1;
+  while (rest >= 0x80) {
+    rest = Math.floor(rest / 0x80);
+    bytes += 1;
+  }
+  return bytes;
+}
+
+function writeVarint(buffer: Buffer, start: number, value: number): number {
+  let rest = zigzag(value);
+  let offset = start;
+  while (rest >= 0x80) {
+    buffer[offset] = (rest % 0x80) | 0x80;
+    rest = Math.floor(rest / 0x80);
+    offset += 1;
+  }
+  buffer[offset] = rest;
+  return offset + 1;
+}

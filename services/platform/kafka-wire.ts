@@ -1,0 +1,197 @@
+import { createRequire } from "node:module";
+import type { SASLOptions } from "kafkajs";
+import { Fault } from "../../schemas/faults.ts";
+
+/**
+ * The layer of kafkajs below its producer: one broker's connections, requests by version, error codes. Its producer
+ * is not used: it says of a failed request neither which partition failed nor whether the others were written, rolls
+ * its sequence numbers back, and spends two thirds of its time on headers. This file is the only one that knows
+ * kafkajs' inside; test/contract/producer.test.ts finds out when a release changes it.
+ */
+const inside = createRequire(import.meta.url);
+const { version: kafkajsVersion } = inside("kafkajs/package.json") as { version: string };
+const Broker = inside("kafkajs/src/broker/index.js") as new (options: {
+  connectionPool: ConnectionPool;
+  logger: unknown;
+  nodeId?: number;
+  allowAutoTopicCreation: boolean;
+}) => WireBroker;
+const Pool = inside("kafkajs/src/network/connectionPool.js") as new (options: object) => ConnectionPool;
+const socketFactory = inside("kafkajs/src/network/socketFactory.js") as () => unknown;
+const { requests } = inside("kafkajs/src/protocol/requests/index.js") as {
+  requests: Record<"Metadata" | "InitProducerId" | "Produce", RequestFamily>;
+};
+const { createErrorFromCode } = inside("kafkajs/src/protocol/error.js") as {
+  createErrorFromCode: (code: number) => Error & { type: string };
+};
+const { createLogger } = inside("kafkajs/src/loggers/index.js") as {
+  createLogger: (options: { level: number; logCreator: () => (entry: LogEntry) => void }) => unknown;
+};
+const RequestQueue = inside("kafkajs/src/network/requestQueue/index.js") as { prototype: QueueInside };
+
+interface Connection {
+  rejectRequests(error: Error): void;
+  readonly socket?: { destroy(): void };
+}
+interface ConnectionPool {
+  send(request: WireRequest): Promise<unknown>;
+  map(each: (connection: Connection) => void): void;
+}
+interface WireBroker {
+  connect(): Promise<void>;
+  disconnect(): Promise<void>;
+  readonly versions: Record<number, ApiRange | undefined> | null;
+  readonly connectionPool: ConnectionPool;
+}
+interface RequestFamily {
+  readonly versions: readonly string[];
+  protocol(of: { version: number }): (options: object) => WireRequest;
+}
+/** A request and how its answer is read. `encode` gives what kafkajs' own encoder looks like. */
+export interface WireRequest {
+  readonly request: {
+    readonly apiKey: number;
+    readonly apiVersion: number;
+    readonly apiName: string;
+    encode(): Promise<{ readonly buf: Buffer; readonly buffer: Buffer }>;
+    expectResponse?(): boolean;
+  };
+  readonly response: { decode(raw: Buffer): Promise<unknown>; parse(decoded: unknown): Promise<unknown> };
+  readonly logResponseError?: boolean;
+}
+interface ApiRange {
+  readonly minVersion: number;
+  readonly maxVersion: number;
+}
+interface LogEntry {
+  readonly label: string;
+  readonly log: { readonly message: string; readonly broker?: string };
+}
+interface QueueInside {
+  pending: readonly unknown[];
+  throttledUntil: number;
+  throttleCheckTimeoutId: NodeJS.Timeout | null;
+  checkPendingRequests(): void;
+  scheduleCheckPendingRequests(): void;
+}
+
+/**
+ * Mends kafkajs' request queue for the whole process: after each answer it sets a timer of minus fifty years, which
+ * runs for ever every millisecond on an idle connection, and on Node 24 prints TimeoutNegativeWarning.
+ */
+export function mendRequestQueue(): void {
+  RequestQueue.prototype.scheduleCheckPendingRequests = function (this: QueueInside): void {
+    if (this.throttleCheckTimeoutId !== null || this.pending.length === 0) return;
+    this.throttleCheckTimeoutId = setTimeout(
+      () => {
+        this.throttleCheckTimeoutId = null;
+        this.checkPendingRequests();
+      },
+      Math.max(this.throttledUntil - Date.now(), 10),
+    );
+  };
+}
+mendRequestQueue();
+
+/** Lowest version of each request that this client sends; above it what kafkajs knows and the broker offers. */
+const lowestVersion = { Produce: 3, Metadata: 4, InitProducerId: 0 } as const;
+const apiKeys = { Produce: 0, Metadata: 3, InitProducerId: 22 } as const;
+type Api = keyof typeof apiKeys;
+
+export interface WireOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly clientId: string;
+  readonly tls: boolean;
+  readonly sasl?: SASLOptions;
+  readonly connectTimeoutMs: number;
+  readonly requestTimeoutMs: number;
+  readonly onLog: (level: string, message: string) => void;
+}
+
+/** An open connection to one broker, with versions agreed. */
+export interface Wire {
+  readonly address: string;
+  /** A prepared request of kafkajs, in the version that both sides know. */
+  prepare(api: Api, options: object): WireRequest;
+  versionOf(api: Api): number;
+  send(request: WireRequest): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+/** Connects; throws BROKER_UNAVAILABLE, or CONFIG_INVALID naming both versions when there is no common one. */
+export async function openWire(options: WireOptions): Promise<Wire> {
+  const address = `${options.host}:${options.port}`;
+  const logger = createLogger({
+    level: 4,
+    logCreator: () => (entry) => options.onLog(entry.label, `${entry.log.message} (${address})`),
+  });
+  const connectionPool = new Pool({
+    host: options.host,
+    port: options.port,
+    clientId: options.clientId,
+    ...(options.tls ? { ssl: true } : {}),
+    ...(options.sasl === undefined ? {} : { sasl: options.sasl }),
+    socketFactory: socketFactory(),
+    connectionTimeout: options.connectTimeoutMs,
+    requestTimeout: options.requestTimeoutMs,
+    enforceRequestTimeout: true,
+    maxInFlightRequests: 1,
+    logger,
+  });
+  const broker = new Broker({ connectionPool, logger, allowAutoTopicCreation: false });
+
+  async function close(): Promise<void> {
+    connectionPool.map((connection) => {
+      // kafkajs would wait for answers that may never come.
+      connection.rejectRequests(new Error("closed by us"));
+      connection.socket?.destroy();
+    });
+    await broker.disconnect().catch(() => undefined);
+  }
+  try {
+    await broker.connect();
+  } catch (error) {
+    await close();
+    throw new Fault("BROKER_UNAVAILABLE", `${address}: ${messageOf(error)}`, { cause: error });
+  }
+  let versions: Record<Api, number>;
+  try {
+    versions = {
+      Produce: agree(address, "Produce", broker.versions?.[apiKeys.Produce]),
+      Metadata: agree(address, "Metadata", broker.versions?.[apiKeys.Metadata]),
+      InitProducerId: agree(address, "InitProducerId", broker.versions?.[apiKeys.InitProducerId]),
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    address,
+    versionOf: (api) => versions[api],
+    prepare: (api, request) => requests[api].protocol({ version: versions[api] })(request),
+    send: (request) => connectionPool.send(request),
+    close,
+  };
+}
+
+/** The version to use; Kafka 4 advertises Produce 0 to 2 and refuses them, so what it says of the low end is not used. */
+export function agree(address: string, api: Api, offered: ApiRange | undefined): number {
+  const known = Math.max(...requests[api].versions.map(Number));
+  const version = Math.min(known, offered?.maxVersion ?? -1);
+  if (version >= Math.max(lowestVersion[api], offered?.minVersion ?? 0)) return version;
+  const theirs = offered === undefined ? "not at all" : `${offered.minVersion} to ${offered.maxVersion}`;
+  throw new Fault(
+    "CONFIG_INVALID",
+    `broker ${address} speaks ${api} ${theirs}, kafkajs ${kafkajsVersion} speaks ${lowestVersion[api]} to ${known}: use a broker from 2.1 to 4.x`,
+  );
+}
+
+/** Kafka's name of an error code, such as NOT_LEADER_FOR_PARTITION. */
+export function errorName(code: number): string {
+  return createErrorFromCode(code).type;
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
