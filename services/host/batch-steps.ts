@@ -1,0 +1,135 @@
+import type { Emission } from "../../processors/kit/emission.ts";
+import type { Processor } from "../../processors/kit/processor.ts";
+import type { BatchControl } from "../platform/kafka-consumer.ts";
+import { Fenced, classify } from "./classify.ts";
+import type { FaultStage } from "./classify.ts";
+import { toEmittedEvents } from "./emissions.ts";
+import type { FanOutGuard } from "./fan-out-guard.ts";
+import type { HostTx, Position } from "./host-store.ts";
+import type { Letter, LetterContext } from "./letter.ts";
+import { toLetter } from "./letter.ts";
+import type { DecodedRecord, ReadRecord } from "./records.ts";
+import { keyOf } from "./records.ts";
+
+/** One slice of a batch on its way through the steps. */
+export interface Work {
+  readonly processor: Processor;
+  readonly position: Position;
+  readonly records: readonly ReadRecord[];
+  readonly nextOffset: bigint;
+  readonly control: BatchControl;
+  readonly guard: FanOutGuard;
+  readonly letterContext: LetterContext;
+  readonly nowMs: number;
+  /** Filled in by `claim`. */
+  claimed: readonly DecodedRecord[];
+  duplicates: number;
+  /** Filled in by `project`. */
+  changes: readonly unknown[];
+  /** Filled in by whoever sets a record aside. */
+  letters: Letter[];
+  /** Filled in by `apply`. */
+  emissions: readonly Emission[];
+  /** Filled in by `emit`. */
+  emitted: number;
+  held: number;
+  holdingBegan: boolean;
+}
+
+/**
+ * One step of a slice. All steps up to and with `commit` run in one transaction, those after it outside. Tests plant
+ * faults by replacing a step or moving it; shipped code runs `liveSteps`.
+ */
+export interface Step {
+  readonly name: FaultStage;
+  run(work: Work, tx: HostTx): Promise<void>;
+}
+
+/** The inbox first: whoever inserts the row does the work, and a copy that comes at the same moment waits and loses. */
+const claim: Step = {
+  name: "claim",
+  async run(work, tx) {
+    for (const read of work.records) {
+      if (read.kind === "refused") {
+        work.letters.push(toLetter(read.record, null, read.fault, 1, work.letterContext));
+      }
+    }
+    const events = work.records.filter((read) => read.kind === "event");
+    const fresh = new Set(
+      events.length === 0 ? [] : await tx.claimEvents(events.map(({ eventUuid }) => eventUuid)),
+    );
+    // The same id twice in one batch: the first one in order is the event, `delete` lets the second one fail.
+    work.claimed = events.filter(({ eventUuid }) => fresh.delete(eventUuid));
+    work.duplicates = events.length - work.claimed.length;
+  },
+};
+
+/** A throw is one event's own: it is set aside here, without another run of the batch. */
+const project: Step = {
+  name: "project",
+  run(work) {
+    const changes: unknown[] = [];
+    for (const { record, event } of work.claimed) {
+      try {
+        changes.push(...work.processor.project(event));
+      } catch (error) {
+        work.letters.push(toLetter(record, event, classify(error, "project"), 1, work.letterContext));
+      }
+    }
+    work.changes = changes;
+    return Promise.resolve();
+  },
+};
+
+const apply: Step = {
+  name: "apply",
+  async run(work, tx) {
+    if (work.changes.length > 0) work.emissions = await work.processor.apply(tx.projection, work.changes);
+  },
+};
+
+/** Letters, then events, in one append: its locks are taken as late as can be. */
+const emit: Step = {
+  name: "emit",
+  async run(work, tx) {
+    const events = toEmittedEvents(work.processor, work.emissions, work.nowMs);
+    if (work.letters.length > 0) await tx.bury(work.letters);
+    let allowed = events;
+    if (events.length > 0) {
+      let held = await tx.isHeld();
+      if (!held && !work.guard.admits(events.length, work.nowMs)) {
+        work.holdingBegan = await tx.startHolding(`more than its limit of emissions per window`);
+        held = true;
+      }
+      if (held) {
+        await tx.hold(events);
+        work.held = events.length;
+        allowed = [];
+      }
+    }
+    work.emitted = allowed.length;
+    const notices = work.letters.flatMap(({ notice }) => (notice === null ? [] : [notice]));
+    if (allowed.length + notices.length > 0) await tx.append([...notices, ...allowed]);
+  },
+};
+
+const watermark: Step = {
+  name: "watermark",
+  async run(work, tx) {
+    if (!(await tx.moveWatermark(work.position, work.nextOffset))) throw new Fenced(keyOf(work.position));
+  },
+};
+
+/** The boundary: the transaction commits when it is reached. A planted step here fails just before the commit. */
+const commit: Step = { name: "commit", run: () => Promise.resolve() };
+
+/** After the commit: what the group knows may lag behind the database, never run ahead of it. */
+const offset: Step = {
+  name: "offset",
+  async run(work) {
+    await work.control.commit(work.nextOffset);
+  },
+};
+
+/** What the host does with a slice, in this order. */
+export const liveSteps: readonly Step[] = [claim, project, apply, emit, watermark, commit, offset];

@@ -1,0 +1,30 @@
+import { Fault } from "../../schemas/faults.ts";
+
+/** Steps at which work on a batch can fail. */
+export type FaultStage =
+  "decode" | "claim" | "project" | "apply" | "emit" | "watermark" | "commit" | "offset";
+
+/** Stages in which the processor's own code runs: an error that is no fault of the rim is its own. */
+const processorStages: ReadonlySet<FaultStage> = new Set(["project", "apply", "emit"]);
+
+/** What an error means for the work, told by where it arose. */
+export function classify(error: unknown, stage: FaultStage): Fault {
+  if (error instanceof Fault) return error;
+  const text = error instanceof Error ? error.message : String(error);
+  if (stage === "decode") return new Fault("RECORD_UNDECODABLE", text, { cause: error });
+  if (processorStages.has(stage)) return new Fault("PROJECTION_FAILED", text, { cause: error });
+  return new Fault("INTERNAL", text, { cause: error });
+}
+
+/** Whether this one record, and not its surroundings, is at fault. */
+export function isRecordFault(fault: Fault): boolean {
+  return fault.kind === "poison" || fault.kind === "refused" || fault.kind === "unknown_effect";
+}
+
+/** The member lost its partition to another one: its transaction was undone, and nothing is wrong with the records. */
+export class Fenced extends Error {
+  constructor(partition: string) {
+    super(`another member moved the position of ${partition}`);
+    this.name = "Fenced";
+  }
+}

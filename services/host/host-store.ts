@@ -1,0 +1,46 @@
+import type { Transaction } from "../../processors/kit/transaction.ts";
+import type { Envelope } from "../../schemas/envelope.ts";
+import type { TopicPartition } from "../platform/kafka-consumer.ts";
+import type { Gap } from "./gap.ts";
+import type { Letter } from "./letter.ts";
+
+/** Where one processor stands in one partition, and under which epoch it may move on. */
+export interface Position extends TopicPartition {
+  readonly nextOffset: bigint;
+  readonly epoch: bigint;
+  /** Why a person has to look before it goes on; null while it runs. */
+  readonly stoppedCause: string | null;
+}
+
+/** What a batch does to the database, in one transaction. Faults leave as `Fault`. */
+export interface HostTx {
+  /** What the processor's `apply` is handed. */
+  readonly projection: Transaction;
+  /** Claims events for the processor; returns those that nobody had claimed before. */
+  claimEvents(eventUuids: readonly string[]): Promise<ReadonlySet<string>>;
+  /** Moves the watermark from where it was expected; false when another member has moved it or taken the epoch. */
+  moveWatermark(position: Position, nextOffset: bigint): Promise<boolean>;
+  bury(letters: readonly Letter[]): Promise<void>;
+  /** Whether the processor's emissions are held back. */
+  isHeld(): Promise<boolean>;
+  /** Holds emissions back from now on; true when this call was the first to do so. */
+  startHolding(reason: string): Promise<boolean>;
+  hold(events: readonly Envelope[]): Promise<void>;
+  /** Appends events to the outbox: once per transaction, last. */
+  append(events: readonly Envelope[]): Promise<void>;
+}
+
+/** One processor's state. The Postgres one is `createPostgresHostStore`; properties run on one in memory. */
+export interface HostStore {
+  transaction<T>(work: (tx: HostTx) => Promise<T>): Promise<T>;
+  /**
+   * Takes partitions over: the epoch of each rises, so that whoever had it can commit nothing more. One that was never
+   * read begins at its earliest offset.
+   */
+  takePositions(
+    owner: string,
+    partitions: readonly (TopicPartition & { readonly earliest: bigint })[],
+  ): Promise<readonly Position[]>;
+  /** Stops a partition for a gap and publishes the finding, once; false when it was stopped for it before. */
+  stopForGap(position: Position, gap: Gap, finding: Envelope): Promise<boolean>;
+}

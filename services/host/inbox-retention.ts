@@ -1,0 +1,43 @@
+import { Fault } from "../../schemas/faults.ts";
+import type { Database } from "../platform/postgres.ts";
+
+const dayMs = 86_400_000;
+/**
+ * How long inbox rows stay. They answer only what was published twice under two offsets: a relay that died between the
+ * broker's ack and its delete, which is healed within minutes of its restart. What is read again from the log is
+ * answered by the watermark, however old. A week covers a relay that stands still over a long weekend.
+ */
+export const defaultInboxRetentionMs = 7 * dayMs;
+/** Below a day, a relay that is down for a night would publish events again that nobody remembers. */
+export const minInboxRetentionMs = dayMs;
+/** Rows per statement: short enough that no vacuum or writer waits for it. */
+const pruneBatchRows = 5_000;
+
+/** Refuses a retention that would let events run twice; throws CONFIG_INVALID. */
+export function checkInboxRetention(retentionMs: number): void {
+  if (retentionMs < minInboxRetentionMs) {
+    throw new Fault(
+      "CONFIG_INVALID",
+      `the inbox is kept for ${retentionMs} ms; keep it for at least ${minInboxRetentionMs} ms`,
+    );
+  }
+}
+
+/** Deletes inbox rows that are older than `retentionMs`, in small batches; returns how many. */
+export async function pruneInbox(
+  database: Pick<Database, "query">,
+  retentionMs: number,
+  nowMs: number,
+): Promise<number> {
+  let pruned = 0;
+  for (;;) {
+    const { rowCount } = await database.query({
+      name: "host-prune-inbox",
+      text: `DELETE FROM inbox WHERE ctid = ANY (ARRAY(
+          SELECT ctid FROM inbox WHERE claimed_at < $1 LIMIT ${pruneBatchRows}))`,
+      values: [new Date(nowMs - retentionMs)],
+    });
+    pruned += rowCount;
+    if (rowCount < pruneBatchRows) return pruned;
+  }
+}

@@ -1,0 +1,195 @@
+import type { Processor } from "../../processors/kit/processor.ts";
+import type { Envelope } from "../../schemas/envelope.ts";
+import type { EventEncoder } from "../platform/outbox.ts";
+import { appendOutbox, toOutboxRows } from "../platform/outbox.ts";
+import type { TopicPartition } from "../platform/kafka-consumer.ts";
+import type { Database, Tx } from "../platform/postgres.ts";
+import type { HostStore, HostTx, Position } from "./host-store.ts";
+import type { Letter } from "./letter.ts";
+import type { LetterSealer } from "./letter-sealer.ts";
+import { insertLetters } from "./letter-rows.ts";
+
+export interface PostgresHostStoreOptions {
+  /** Its search path names the schema of the host's tables and those of the processor. */
+  readonly database: Database;
+  readonly processor: Pick<Processor, "name">;
+  readonly encoder: EventEncoder;
+  readonly sealer: LetterSealer;
+}
+
+/** The host's state in Postgres. Names are unqualified but for the outbox and the vault: a shadow has its own tables. */
+export function createPostgresHostStore(options: PostgresHostStoreOptions): HostStore {
+  const { database, encoder, sealer } = options;
+  const processor = options.processor.name;
+
+  const toHostTx = (tx: Tx): HostTx => ({
+    projection: { query: (statement, values) => tx.query(statement, values) },
+    async claimEvents(eventUuids) {
+      const claimed = await tx.query<{ event_id: string }>({
+        name: "host-claim-events",
+        text: `INSERT INTO inbox (processor, event_id)
+          SELECT $1, id FROM unnest($2::uuid[]) AS id ORDER BY id ON CONFLICT DO NOTHING RETURNING event_id`,
+        values: [processor, eventUuids],
+      });
+      return new Set(claimed.rows.map((row) => row.event_id));
+    },
+    async moveWatermark(position, nextOffset) {
+      const moved = await tx.query({
+        name: "host-move-watermark",
+        text: `UPDATE watermarks SET next_offset = $1, updated_at = clock_timestamp()
+          WHERE processor = $2 AND topic = $3 AND partition = $4 AND next_offset = $5 AND epoch = $6
+            AND stopped_cause IS NULL`,
+        values: [
+          nextOffset,
+          processor,
+          position.topic,
+          position.partition,
+          position.nextOffset,
+          position.epoch,
+        ],
+      });
+      return moved.rowCount === 1;
+    },
+    bury: (letters: readonly Letter[]) => insertLetters(tx, sealer, letters),
+    async isHeld() {
+      const found = await tx.query({
+        name: "host-is-held",
+        text: "SELECT 1 FROM emission_guards WHERE processor = $1",
+        values: [processor],
+      });
+      return found.rowCount > 0;
+    },
+    async startHolding(reason) {
+      const begun = await tx.query({
+        name: "host-start-holding",
+        text: "INSERT INTO emission_guards (processor, reason) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+        values: [processor, reason],
+      });
+      return begun.rowCount === 1;
+    },
+    async hold(events) {
+      const rows = toOutboxRows(encoder, events);
+      await tx.query({
+        name: "host-hold",
+        text: `INSERT INTO held_emissions (processor, event_id, type, tenant_id, ordering_key, payload, headers)
+          SELECT $1, * FROM unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::bytea[], $7::jsonb[])
+          ON CONFLICT DO NOTHING`,
+        values: [
+          processor,
+          rows.map((row) => row.id),
+          rows.map((row) => row.type),
+          rows.map((row) => row.tenantId),
+          rows.map((row) => row.key),
+          rows.map((row) => row.payload),
+          rows.map((row) => JSON.stringify(row.headers)),
+        ],
+      });
+    },
+    async append(events: readonly Envelope[]) {
+      await appendOutbox(tx, toOutboxRows(encoder, events));
+    },
+  });
+
+  return {
+    transaction: (work) => database.transaction((tx) => work(toHostTx(tx))),
+    async takePositions(owner, partitions) {
+      const taken = await database.query<PositionRow>({
+        name: "host-take-positions",
+        text: `INSERT INTO watermarks AS w (processor, topic, partition, next_offset, owner)
+          SELECT $1, p.topic, p.partition, p.earliest, $2
+          FROM unnest($3::text[], $4::int[], $5::bigint[]) AS p(topic, partition, earliest)
+          ORDER BY p.topic, p.partition
+          ON CONFLICT (processor, topic, partition) DO UPDATE
+            SET epoch = w.epoch + 1, owner = excluded.owner, updated_at = clock_timestamp()
+          RETURNING topic, partition, next_offset, epoch, stopped_cause`,
+        values: [
+          processor,
+          owner,
+          partitions.map(({ topic }) => topic),
+          partitions.map(({ partition }) => partition),
+          partitions.map(({ earliest }) => earliest),
+        ],
+      });
+      return taken.rows.map(toPosition);
+    },
+    stopForGap: (position, gap, finding) =>
+      database.transaction(async (tx) => {
+        const stopped = await tx.query({
+          name: "host-stop-partition",
+          text: `UPDATE watermarks SET stopped_cause = $1, stopped_at = clock_timestamp()
+            WHERE processor = $2 AND topic = $3 AND partition = $4 AND epoch = $5 AND stopped_cause IS NULL`,
+          values: [gap.cause, processor, position.topic, position.partition, position.epoch],
+        });
+        if (stopped.rowCount === 0) return false;
+        await appendOutbox(tx, toOutboxRows(encoder, [finding]));
+        return true;
+      }),
+  };
+}
+
+interface PositionRow {
+  readonly topic: string;
+  readonly partition: number;
+  readonly next_offset: bigint;
+  readonly epoch: bigint;
+  readonly stopped_cause: string | null;
+}
+
+function toPosition(row: PositionRow): Position {
+  return {
+    topic: row.topic,
+    partition: row.partition,
+    nextOffset: row.next_offset,
+    epoch: row.epoch,
+    stoppedCause: row.stopped_cause,
+  };
+}
+
+/** A person's choice after a gap: go on at `nextOffset`, knowing that what was lost stays lost. */
+export async function resumePartition(
+  database: Pick<Database, "query">,
+  processor: string,
+  { topic, partition }: TopicPartition,
+  nextOffset: bigint,
+): Promise<boolean> {
+  const resumed = await database.query(
+    `UPDATE watermarks SET next_offset = $1, epoch = epoch + 1, stopped_cause = NULL, stopped_at = NULL,
+        updated_at = clock_timestamp()
+      WHERE processor = $2 AND topic = $3 AND partition = $4 AND stopped_cause IS NOT NULL`,
+    [nextOffset, processor, topic, partition],
+  );
+  return resumed.rowCount === 1;
+}
+
+/** A person's choice after the fan-out guard: publish what was held back, oldest first, and hold nothing more. */
+export async function releaseHeldEmissions(database: Database, processor: string): Promise<number> {
+  return database.transaction(async (tx) => {
+    await tx.query("DELETE FROM emission_guards WHERE processor = $1", [processor]);
+    const held = await tx.query<HeldRow>(
+      `WITH gone AS (DELETE FROM held_emissions WHERE processor = $1 RETURNING *)
+        SELECT event_id, type, tenant_id, ordering_key, payload, headers FROM gone ORDER BY id`,
+      [processor],
+    );
+    await appendOutbox(
+      tx,
+      held.rows.map((row) => ({
+        id: row.event_id,
+        type: row.type,
+        key: row.ordering_key,
+        tenantId: row.tenant_id,
+        payload: row.payload,
+        headers: row.headers,
+      })),
+    );
+    return held.rowCount;
+  });
+}
+
+interface HeldRow {
+  readonly event_id: string;
+  readonly type: string;
+  readonly tenant_id: string;
+  readonly ordering_key: string;
+  readonly payload: Buffer;
+  readonly headers: Record<string, string>;
+}

@@ -1,0 +1,541 @@
+import type { Processor } from "../../processors/kit/processor.ts";
+import type { EventType } from "../../schemas/catalog.ts";
+import { draft, toEnvelope } from "../../schemas/envelope.ts";
+import { Fault } from "../../schemas/faults.ts";
+import type { Clock } from "../platform/clock.ts";
+import { derivedUuid } from "../platform/ids.ts";
+import type {
+  BatchControl,
+  ConsumerPort,
+  ConsumerState,
+  LogRecord,
+  RecordBatch,
+  TopicPartition,
+} from "../platform/kafka-consumer.ts";
+import type { OffsetsPort, PartitionEnds } from "../platform/kafka-offsets.ts";
+import type { Log } from "../platform/log.ts";
+import { backoffMs } from "./backoff.ts";
+import type { Step, Work } from "./batch-steps.ts";
+import { Fenced } from "./classify.ts";
+import type { FanOutGuard } from "./fan-out-guard.ts";
+import { findGap } from "./gap.ts";
+import type { Gap } from "./gap.ts";
+import type { HostMetrics } from "./host-metrics.ts";
+import type { HostStore, Position } from "./host-store.ts";
+import { hostRuntime, systemTenant } from "./letter.ts";
+import type { Partition } from "./partition.ts";
+import { lagOf, newPartition } from "./partition.ts";
+import type { EventDecoder, ReadRecord } from "./records.ts";
+import { keyOf, readRecords } from "./records.ts";
+import { HostDied, StepFault } from "./run-slice.ts";
+import { createSliceRunner } from "./slice-runner.ts";
+
+/** How long a schema id may be unknown before the record counts as poison: a registry restarts in less. */
+const schemaWaitMs = 60_000;
+
+export interface HostTimings {
+  /** How often ends of the log, missing topics and progress are looked at. */
+  readonly watchMs: number;
+  /** Lag without progress for so long is a stall: not ready, and the consumer is made anew. */
+  readonly stallMs: number;
+  /** How often the group hears of us during a long batch. */
+  readonly heartbeatMs: number;
+}
+export const defaultTimings: HostTimings = { watchMs: 5_000, stallMs: 60_000, heartbeatMs: 3_000 };
+
+export interface ProcessorHostOptions {
+  readonly processor: Processor;
+  readonly consumer: ConsumerPort;
+  readonly offsets: OffsetsPort;
+  readonly store: HostStore;
+  readonly decoder: EventDecoder;
+  readonly metrics: HostMetrics;
+  readonly guard: FanOutGuard;
+  readonly steps: readonly Step[];
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: () => number;
+  /** Names this member in the watermarks. */
+  readonly owner: string;
+  readonly environment: string;
+  readonly topicPrefix: string;
+  readonly timings?: Partial<HostTimings>;
+  /** Called after a commit that wrote to the outbox, to wake the relay. */
+  readonly wakeRelay?: () => void;
+}
+
+/** Whether a processor does its work, for the readiness probe. */
+export interface HostHealth {
+  readonly ready: boolean;
+  readonly reasons: readonly string[];
+  readonly partitions: readonly {
+    readonly topic: string;
+    readonly partition: number;
+    readonly status: Partition["status"];
+    readonly reason: string | null;
+    readonly nextOffset: bigint;
+    readonly lagRecords: number;
+    readonly lagSeconds: number;
+  }[];
+}
+
+/** Runs one processor: the position, the transaction and the faults are here, the work is the processor's. */
+export class ProcessorHost {
+  readonly #options: ProcessorHostOptions;
+  readonly #timings: HostTimings;
+  readonly #typeOf: ReadonlyMap<string, EventType>;
+  readonly #partitions = new Map<string, Partition>();
+  /** Work in hand per partition: a new assignment waits for it before it reads the position. */
+  readonly #inHand = new Map<string, Promise<void>>();
+  readonly #missing = new Set<string>();
+  #assignment = 0;
+  #consumerState: ConsumerState = "joining";
+  #stopping = false;
+  #dead = false;
+  #watch: NodeJS.Timeout | null = null;
+  #watching: Promise<void> = Promise.resolve();
+  #remadeMs = 0;
+
+  constructor(options: ProcessorHostOptions) {
+    this.#options = options;
+    this.#timings = { ...defaultTimings, ...options.timings };
+    this.#typeOf = new Map(options.processor.topics.map((type) => [options.topicPrefix + type, type]));
+  }
+
+  start(): void {
+    this.#options.consumer.start({
+      topics: () => this.#existingTopics(),
+      assigned: (partitions, assignment) => this.#assigned(partitions, assignment),
+      batch: (batch, control) => this.#batch(batch, control),
+      state: (state, reason) => this.#state(state, reason),
+    });
+    this.#scheduleWatch();
+  }
+
+  /** Ends the batch in hand, commits it, leaves the group. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    if (this.#watch !== null) clearTimeout(this.#watch);
+    for (const one of this.#partitions.values()) clearRetry(one);
+    await this.#options.consumer.stop();
+    await Promise.all(this.#inHand.values());
+    await this.#watching;
+  }
+
+  health(): HostHealth {
+    const nowMs = this.#options.clock.nowMs();
+    const reasons: string[] = [];
+    if (this.#dead) reasons.push("the host ended");
+    if (this.#consumerState === "down") reasons.push("the consumer is down");
+    for (const topic of this.#missing) reasons.push(`topic ${topic} does not exist`);
+    const partitions = [...this.#partitions.values()].map((one) => {
+      const lag = lagOf(one, nowMs);
+      if (one.status === "stopped") reasons.push(`${keyOf(one)} is stopped: ${one.reason ?? "gap"}`);
+      else if (this.#isStuck(one, nowMs)) reasons.push(`${keyOf(one)} makes no progress`);
+      return {
+        topic: one.topic,
+        partition: one.partition,
+        status: one.status,
+        reason: one.reason,
+        nextOffset: one.position.nextOffset,
+        lagRecords: lag.records,
+        lagSeconds: lag.seconds,
+      };
+    });
+    return { ready: reasons.length === 0, reasons, partitions };
+  }
+
+  async #existingTopics(): Promise<readonly string[]> {
+    const wanted = [...this.#typeOf.keys()];
+    const existing = await this.#options.offsets.existing(wanted);
+    for (const topic of wanted) {
+      const missing = !existing.has(topic);
+      this.#options.metrics.topicMissing(topic, missing);
+      if (missing && !this.#missing.has(topic)) {
+        // One topic that is gone would stall the fetches of all others.
+        this.#options.log.error(
+          { topic },
+          "the topic does not exist and is left out; create it with `fabric topics apply`",
+        );
+      }
+      if (missing) this.#missing.add(topic);
+      else this.#missing.delete(topic);
+    }
+    return wanted.filter((topic) => existing.has(topic));
+  }
+
+  #state(state: ConsumerState, reason: string): void {
+    if (state === "down") this.#options.metrics.restarted();
+    if (state !== this.#consumerState) this.#options.log.info({ state, reason }, "consumer state");
+    this.#consumerState = state;
+  }
+
+  async #assigned(
+    partitions: readonly TopicPartition[],
+    assignment: number,
+  ): Promise<readonly (TopicPartition & { readonly offset: bigint })[]> {
+    this.#assignment = assignment;
+    const kept = new Set(partitions.map(keyOf));
+    for (const [key, one] of this.#partitions) {
+      clearRetry(one);
+      if (!kept.has(key)) this.#forget(one);
+    }
+    // INVARIANT: the position is read after the work in hand ended, so that it is not replaced under it
+    // (test/integration/host.test.ts "counts each event once while members come and go").
+    await Promise.all([...this.#inHand.values()]);
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#place(partitions, assignment);
+      } catch (error) {
+        if (this.#assignment !== assignment || this.#stopping) return [];
+        const waitMs = backoffMs(attempt, this.#options.random());
+        this.#options.log.warn({ err: error, waitMs }, "positions cannot be read, trying again");
+        await new Promise((resolve) => setTimeout(resolve, waitMs));
+        if (this.#assignment !== assignment || this.#stopping) return [];
+      }
+    }
+  }
+
+  async #place(
+    partitions: readonly TopicPartition[],
+    assignment: number,
+  ): Promise<readonly (TopicPartition & { readonly offset: bigint })[]> {
+    const ends = new Map<string, PartitionEnds>();
+    for (const topic of new Set(partitions.map((one) => one.topic))) {
+      for (const one of await this.#options.offsets.ends(topic)) {
+        ends.set(keyOf({ topic, partition: one.partition }), one);
+      }
+    }
+    const known = partitions.flatMap((one) => {
+      const end = ends.get(keyOf(one));
+      return end === undefined ? [] : [{ ...one, earliest: end.earliest }];
+    });
+    if (known.length === 0) return [];
+    const positions = await this.#options.store.takePositions(this.#options.owner, known);
+    if (this.#assignment !== assignment) return [];
+    const starts: (TopicPartition & { offset: bigint })[] = [];
+    for (const position of positions) {
+      const end = ends.get(keyOf(position));
+      if (end === undefined) continue;
+      const one = newPartition(position, assignment, end.latest, this.#options.clock.nowMs());
+      this.#partitions.set(keyOf(one), one);
+      const gap = findGap(position.nextOffset, end);
+      if (position.stoppedCause !== null) this.#halt(one, position.stoppedCause);
+      else if (gap !== null) await this.#stopForGap(one, gap);
+      else {
+        this.#options.metrics.paused(one, null);
+        starts.push({ topic: one.topic, partition: one.partition, offset: position.nextOffset });
+      }
+    }
+    return starts;
+  }
+
+  async #batch(batch: RecordBatch, control: BatchControl): Promise<void> {
+    const key = keyOf(batch);
+    const one = this.#partitions.get(key);
+    if (one === undefined || one.assignment !== batch.assignment || one.status !== "running" || this.#dead)
+      return;
+    const before = this.#inHand.get(key);
+    const work = (before ?? Promise.resolve()).then(() => this.#handle(one, batch, control));
+    this.#inHand.set(key, work);
+    const timer = setInterval(() => void control.heartbeat(), this.#timings.heartbeatMs);
+    try {
+      await work;
+    } finally {
+      clearInterval(timer);
+      if (this.#inHand.get(key) === work) this.#inHand.delete(key);
+    }
+  }
+
+  /** Never throws: what fails pauses the partition, since kafkajs would restart the whole consumer for it. */
+  async #handle(one: Partition, batch: RecordBatch, control: BatchControl): Promise<void> {
+    // What it waited for may have failed, or the partition may have changed hands.
+    if (one.status !== "running" || this.#partitions.get(keyOf(one)) !== one || !control.isCurrent()) return;
+    try {
+      one.logEnd = batch.logEnd;
+      const records = await this.#fromPosition(one, batch);
+      if (records === null) return;
+      const read = await readRecords(records, {
+        decoder: this.#options.decoder,
+        processorName: this.#options.processor.name,
+        type: this.#typeOf.get(batch.topic) ?? "",
+        isSchemaOverdue: () => this.#isSchemaOverdue(one),
+      });
+      one.schemaWaitSinceMs = null;
+      await this.#run(one, read, batch.lastOffset + 1n, control);
+      one.attempts = 0;
+    } catch (error) {
+      await this.#failed(one, error);
+    }
+  }
+
+  /** The records from the position on; null when there is nothing to do, or the partition was stopped. */
+  async #fromPosition(one: Partition, batch: RecordBatch): Promise<readonly LogRecord[] | null> {
+    const expected = one.position.nextOffset;
+    const first = batch.records[0]?.offset ?? batch.lastOffset;
+    // The fetch began elsewhere than where we left it: a jump of the client (out of range), or a hole in the log.
+    if (first !== expected) {
+      const end = (await this.#options.offsets.ends(one.topic)).find(
+        ({ partition }) => partition === one.partition,
+      );
+      const gap = end === undefined ? null : findGap(expected, end);
+      if (gap !== null) {
+        this.#options.consumer.pause(one);
+        await this.#stopForGap(one, gap);
+        return null;
+      }
+    }
+    const records = batch.records.filter(({ offset }) => offset >= expected);
+    const redelivered = batch.records.length - records.length;
+    if (redelivered > 0) this.#options.metrics.duplicates(one, redelivered, "watermark");
+    if (batch.lastOffset < expected) {
+      this.#options.consumer.resume(one, expected);
+      return null;
+    }
+    return records;
+  }
+
+  async #run(
+    one: Partition,
+    read: readonly ReadRecord[],
+    batchEnd: bigint,
+    control: BatchControl,
+  ): Promise<void> {
+    const options = this.#options;
+    const runner = createSliceRunner({
+      store: options.store,
+      steps: options.steps,
+      metrics: options.metrics,
+      nowMs: () => options.clock.nowMs(),
+      toWork: (position, records, nextOffset) => this.#toWork(one, position, records, nextOffset, control),
+      afterSlice: (work) => this.#afterSlice(one, work),
+      mayGoOn: () => control.isCurrent(),
+    });
+    await runner.run(one.position, read, batchEnd, one.failures);
+  }
+
+  #toWork(
+    one: Partition,
+    position: Position,
+    records: readonly ReadRecord[],
+    nextOffset: bigint,
+    control: BatchControl,
+  ): Work {
+    const { processor, guard, clock, environment } = this.#options;
+    const nowMs = clock.nowMs();
+    const type = this.#typeOf.get(one.topic);
+    if (type === undefined) throw new Fault("INTERNAL", `${one.topic} is no topic of \`${processor.name}\``);
+    return {
+      processor,
+      position,
+      records,
+      nextOffset,
+      control,
+      guard,
+      nowMs,
+      letterContext: { processor, source: one, type, environment, nowMs },
+      claimed: [],
+      duplicates: 0,
+      changes: [],
+      letters: [],
+      emissions: [],
+      emitted: 0,
+      held: 0,
+      holdingBegan: false,
+    };
+  }
+
+  #afterSlice(one: Partition, work: Work): void {
+    const nowMs = this.#options.clock.nowMs();
+    one.position = { ...work.position, nextOffset: work.nextOffset };
+    one.lastProgressMs = nowMs;
+    one.lastRecordMs = work.records.at(-1)?.record.timestampMs ?? one.lastRecordMs;
+    const lag = lagOf(one, nowMs);
+    this.#options.metrics.lag(one, lag.records, lag.seconds);
+    this.#options.guard.record(work.emitted, nowMs);
+    for (const letter of work.letters) {
+      this.#options.log.error(
+        {
+          letter: letter.id,
+          kind: letter.kind,
+          code: letter.fault.code,
+          offset: String(letter.record.offset),
+          topic: one.topic,
+          partition: one.partition,
+        },
+        "a record was set aside",
+      );
+    }
+    if (work.holdingBegan) {
+      this.#options.log.error(
+        "emissions are held back: more than the limit per window; a person releases them",
+      );
+    }
+    if (work.emitted > 0 || work.letters.length > 0) this.#options.wakeRelay?.();
+  }
+
+  async #failed(one: Partition, error: unknown): Promise<void> {
+    if (error instanceof HostDied) {
+      this.#dead = true;
+      return;
+    }
+    this.#options.consumer.pause(one);
+    const { metrics, log, random } = this.#options;
+    one.status = "retrying";
+    one.attempts += 1;
+    const waitMs = backoffMs(one.attempts, random());
+    let retake = false;
+    if (error instanceof Fenced) {
+      metrics.fenced();
+      retake = true;
+      one.reason = "fenced";
+    } else {
+      const fault = error instanceof StepFault ? error.fault : error;
+      one.reason = fault instanceof Fault ? fault.code : "INTERNAL";
+      metrics.retries(one.reason);
+    }
+    const level =
+      error instanceof Fenced || (error instanceof StepFault && error.fault.kind === "transient")
+        ? "warn"
+        : "error";
+    log[level](
+      { err: error, topic: one.topic, partition: one.partition, attempt: one.attempts, waitMs },
+      "the partition waits",
+    );
+    metrics.paused(one, "retry");
+    this.#retryLater(one, waitMs, retake);
+    await Promise.resolve();
+  }
+
+  #retryLater(one: Partition, waitMs: number, retake: boolean): void {
+    clearRetry(one);
+    if (this.#stopping) return;
+    one.timer = setTimeout(() => {
+      one.timer = null;
+      void this.#retry(one, retake);
+    }, waitMs);
+  }
+
+  async #retry(one: Partition, retake: boolean): Promise<void> {
+    if (this.#stopping || this.#partitions.get(keyOf(one)) !== one || one.assignment !== this.#assignment)
+      return;
+    if (retake) {
+      try {
+        const starts = await this.#place([one], one.assignment);
+        for (const start of starts) this.#options.consumer.resume(start, start.offset);
+      } catch (error) {
+        await this.#failed(one, error);
+      }
+      return;
+    }
+    one.status = "running";
+    one.reason = null;
+    this.#options.metrics.paused(one, null);
+    this.#options.consumer.resume(one, one.position.nextOffset);
+  }
+
+  async #stopForGap(one: Partition, gap: Gap): Promise<void> {
+    const { processor, clock, environment, store, metrics, log } = this.#options;
+    const finding = toEnvelope(
+      draft("fabric.gap.found", {
+        consumer: processor.name,
+        source_topic: one.topic,
+        source_partition: one.partition,
+        expected_offset: gap.expectedOffset,
+        found_offset: gap.foundOffset,
+        cause: gap.cause,
+      }),
+      {
+        eventId: `evt_${derivedUuid(JSON.stringify(["gap", processor.name, keyOf(one), String(gap.expectedOffset), String(gap.foundOffset), gap.cause, String(one.position.epoch)]))}`,
+        recordedAtMs: clock.nowMs(),
+        tenantId: systemTenant,
+        environment,
+        runtime: hostRuntime,
+        correlationId: `cor_${derivedUuid(`gap/${processor.name}/${keyOf(one)}`)}`,
+        origin: `processor:${processor.name}`,
+      },
+    );
+    if (await store.stopForGap(one.position, gap, finding)) {
+      metrics.gap(one, gap.cause);
+      log.error(
+        {
+          topic: one.topic,
+          partition: one.partition,
+          cause: gap.cause,
+          expected: String(gap.expectedOffset),
+          found: String(gap.foundOffset),
+        },
+        "records are gone that were never processed: the partition is stopped, a person decides how it goes on",
+      );
+      this.#options.wakeRelay?.();
+    }
+    this.#halt(one, gap.cause);
+  }
+
+  #halt(one: Partition, cause: string): void {
+    one.status = "stopped";
+    one.reason = cause;
+    this.#options.metrics.paused(one, "gap");
+  }
+
+  #forget(one: Partition): void {
+    this.#partitions.delete(keyOf(one));
+    this.#options.metrics.paused(one, null);
+    this.#options.metrics.lag(one, 0, 0);
+    this.#options.metrics.noProgress(one, false);
+  }
+
+  #isSchemaOverdue(one: Partition): boolean {
+    const nowMs = this.#options.clock.nowMs();
+    one.schemaWaitSinceMs ??= nowMs;
+    return nowMs - one.schemaWaitSinceMs >= schemaWaitMs;
+  }
+
+  #isStuck(one: Partition, nowMs: number): boolean {
+    return lagOf(one, nowMs).records > 0 && nowMs - one.lastProgressMs >= this.#timings.stallMs;
+  }
+
+  #scheduleWatch(): void {
+    if (this.#stopping) return;
+    this.#watch = setTimeout(() => {
+      this.#watching = this.#look()
+        .catch((error: unknown) => this.#options.log.warn({ err: error }, "the log's ends cannot be read"))
+        .finally(() => this.#scheduleWatch());
+    }, this.#timings.watchMs);
+    this.#watch.unref();
+  }
+
+  /** Looks at what no batch would tell: lag of paused partitions, a topic that came or went, a consumer that sleeps. */
+  async #look(): Promise<void> {
+    const { consumer, offsets, metrics, clock } = this.#options;
+    const missingBefore = [...this.#missing].sort().join();
+    await this.#existingTopics();
+    if ([...this.#missing].sort().join() !== missingBefore) consumer.restart("topics came or went");
+    for (const topic of new Set([...this.#partitions.values()].map((one) => one.topic))) {
+      if (this.#missing.has(topic)) continue;
+      for (const end of await offsets.ends(topic)) {
+        const one = this.#partitions.get(keyOf({ topic, partition: end.partition }));
+        if (one === undefined) continue;
+        one.logEnd = end.latest;
+        const lag = lagOf(one, clock.nowMs());
+        metrics.lag(one, lag.records, lag.seconds);
+      }
+    }
+    const nowMs = clock.nowMs();
+    let asleep = false;
+    for (const one of this.#partitions.values()) {
+      const stuck = this.#isStuck(one, nowMs);
+      metrics.noProgress(one, stuck);
+      asleep ||= stuck && one.status === "running" && !this.#inHand.has(keyOf(one));
+    }
+    if (asleep && nowMs - this.#remadeMs >= this.#timings.stallMs) {
+      this.#remadeMs = nowMs;
+      consumer.restart("lag and no progress");
+    }
+  }
+}
+
+function clearRetry(one: Partition): void {
+  if (one.timer !== null) clearTimeout(one.timer);
+  one.timer = null;
+}
