@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { composeSchema } from "../../schemas/compose.ts";
 import { emitSources } from "../../schemas/emit-sources.ts";
 import { emitTypes } from "../../schemas/emit-types.ts";
+import { toAsyncapi } from "./asyncapi.ts";
 import type { SchemaSources } from "./sources.ts";
 import { loadSources } from "./sources.ts";
 
@@ -22,7 +23,21 @@ export function toGeneratedFiles(sources: SchemaSources): ReadonlyMap<string, st
   }
   files.set("types.ts", emitTypes(sources.envelope, sources.shared, sources.summaries));
   files.set("sources.ts", emitSources(sources.envelope, sources.shared, sources.summaries));
+  files.set("asyncapi.yaml", toAsyncapi(sources));
   return files;
+}
+
+/** Names of the files in `schemas/generated` that are not what the sources make. */
+export async function generatedFilesStale(folder: string, sources: SchemaSources): Promise<string[]> {
+  const target = join(folder, "generated");
+  const files = toGeneratedFiles(sources);
+  const present = await readdir(target).catch(() => [] as string[]);
+  const stale = present.filter((name) => !files.has(name));
+  for (const [name, content] of files) {
+    const before = present.includes(name) ? await readFile(join(target, name), "utf8") : null;
+    if (before !== content) stale.push(name);
+  }
+  return stale.sort();
 }
 
 /** Writes `schemas/generated`; with `check` it writes nothing and lists what is stale. */
@@ -30,18 +45,12 @@ export async function generateSchemas(
   folder: string,
   options: { readonly check?: boolean } = {},
 ): Promise<GenerateReport> {
-  const target = join(folder, "generated");
-  const files = toGeneratedFiles(await loadSources(folder));
-  await mkdir(target, { recursive: true });
-  const present = await readdir(target);
-  const orphans = present.filter((name) => !files.has(name));
-  const stale: string[] = [...orphans];
-  for (const [name, content] of files) {
-    const before = present.includes(name) ? await readFile(join(target, name), "utf8") : null;
-    if (before !== content) stale.push(name);
-  }
-  stale.sort();
+  const sources = await loadSources(folder);
+  const stale = await generatedFilesStale(folder, sources);
   if (options.check === true) return { stale, written: false };
+  const target = join(folder, "generated");
+  await mkdir(target, { recursive: true });
+  const files = toGeneratedFiles(sources);
   for (const name of stale) {
     const content = files.get(name);
     if (content === undefined) await rm(join(target, name));
@@ -50,7 +59,7 @@ export async function generateSchemas(
   return { stale, written: true };
 }
 
-/** One line for a person. */
+/** For a person. */
 export function renderGenerate(report: GenerateReport): string {
   if (report.stale.length === 0) return "schemas/generated is up to date\n";
   const list = report.stale.map((name) => `  ${name}\n`).join("");

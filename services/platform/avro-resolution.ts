@@ -54,3 +54,16 @@ export function toReading(
 function messageOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
+
+/**
+ * Avro's own rules alone, whatever the fabric's: the reason why a reader's schema cannot read a writer's, or null.
+ * Full compatibility is this, both ways, against every version.
+ */
+export function whyUnresolvable(writerSchema: AvroSchema, readerSchema: AvroSchema): string | null {
+  try {
+    toType(readerSchema).createResolver(toType(writerSchema));
+    return null;
+  } catch (cause) {
+    return messageOf(cause);
+  }
+}

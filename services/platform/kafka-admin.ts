@@ -1,0 +1,174 @@
+import type { Admin } from "kafkajs";
+import { ConfigResourceTypes } from "kafkajs";
+import { Fault } from "../../schemas/faults.ts";
+import { openKafka } from "./kafka-connection.ts";
+import type { KafkaEndpoint } from "./kafka.ts";
+import type { Log } from "./log.ts";
+
+/** A topic as the broker has it. `configs` are the values in force; `overrides` those that were set on the topic. */
+export interface TopicState {
+  readonly topic: string;
+  readonly partitions: number;
+  readonly replication: number;
+  readonly configs: Readonly<Record<string, string>>;
+  readonly overrides: Readonly<Record<string, string>>;
+}
+
+/** A topic to create. */
+export interface NewTopic {
+  readonly topic: string;
+  readonly partitions: number;
+  readonly replication: number;
+  readonly configs: Readonly<Record<string, string>>;
+}
+
+/**
+ * Topic administration. It has no way to delete, nor to lower a partition count. Faults: BROKER_UNAVAILABLE
+ * (transient), TOPIC_MISSING, BROKER_REJECTED (with the broker's own words).
+ */
+export interface KafkaAdminPort {
+  /** Existing topics that `accept` takes, with their settings. */
+  topics(accept: (topic: string) => boolean): Promise<readonly TopicState[]>;
+  /** Creates topics; one that exists already is left as it is. */
+  createTopics(topics: readonly NewTopic[]): Promise<void>;
+  /** Raises a topic's partitions to `count`. */
+  raisePartitions(topic: string, count: number): Promise<void>;
+  /** Sets some configs of a topic and keeps its other overrides. */
+  alterConfigs(topic: string, configs: Readonly<Record<string, string>>): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** `topic = prefix + type`, so that several fabrics, or tests, can share a broker. */
+export function toTopicName(prefix: string, type: string): string {
+  return prefix + type;
+}
+
+/** Source of a config value that was set on the topic itself. */
+const topicConfigSource = 1;
+
+/** The port over kafkajs' admin client; the first call connects, and a broken connection is opened again. */
+export function createKafkaAdmin(options: {
+  readonly endpoint: KafkaEndpoint;
+  readonly log: Log;
+}): KafkaAdminPort {
+  const client: Admin = openKafka(options.endpoint, options.log).admin({
+    retry: { retries: 3, initialRetryTime: 100 },
+  });
+  let connected: Promise<void> | null = null;
+
+  async function ask<T>(question: () => Promise<T>): Promise<T> {
+    try {
+      connected ??= client.connect();
+      await connected;
+    } catch (error) {
+      connected = null;
+      throw new Fault("BROKER_UNAVAILABLE", messageOf(error), { cause: error });
+    }
+    try {
+      return await question();
+    } catch (error) {
+      throw toAdminFault(error);
+    }
+  }
+
+  async function describe(
+    topics: readonly string[],
+  ): Promise<Map<string, Pick<TopicState, "configs" | "overrides">>> {
+    const { resources } = await ask(() =>
+      client.describeConfigs({
+        includeSynonyms: false,
+        resources: topics.map((name) => ({ type: ConfigResourceTypes.TOPIC, name })),
+      }),
+    );
+    return new Map(
+      resources.map(({ resourceName, configEntries }) => {
+        const values = configEntries.filter((one) => !one.isSensitive);
+        const own = values.filter((one) => Number(one.configSource) === topicConfigSource);
+        const toObject = (entries: typeof values): Record<string, string> =>
+          Object.fromEntries(entries.map((one) => [one.configName, one.configValue]));
+        return [resourceName, { configs: toObject(values), overrides: toObject(own) }] as const;
+      }),
+    );
+  }
+
+  return {
+    async topics(accept) {
+      const names = (await ask(() => client.listTopics())).filter(accept).sort();
+      if (names.length === 0) return [];
+      const [{ topics }, described] = [
+        await ask(() => client.fetchTopicMetadata({ topics: names })),
+        await describe(names),
+      ];
+      return topics
+        .map(({ name, partitions }) => ({
+          topic: name,
+          partitions: partitions.length,
+          replication: partitions[0]?.replicas.length ?? 0,
+          configs: described.get(name)?.configs ?? {},
+          overrides: described.get(name)?.overrides ?? {},
+        }))
+        .sort((one, other) => (one.topic < other.topic ? -1 : 1));
+    },
+
+    async createTopics(topics) {
+      if (topics.length === 0) return;
+      await ask(() =>
+        client.createTopics({
+          waitForLeaders: true,
+          topics: topics.map(({ topic, partitions, replication, configs }) => ({
+            topic,
+            numPartitions: partitions,
+            replicationFactor: replication,
+            configEntries: toEntries(configs),
+          })),
+        }),
+      );
+    },
+
+    async raisePartitions(topic, count) {
+      await ask(() => client.createPartitions({ topicPartitions: [{ topic, count }] }));
+    },
+
+    async alterConfigs(topic, configs) {
+      const described = await describe([topic]);
+      // The request replaces all overrides of the topic: those that are not named would fall back to the default.
+      const merged = { ...described.get(topic)?.overrides, ...configs };
+      await ask(() =>
+        client.alterConfigs({
+          validateOnly: false,
+          resources: [{ type: ConfigResourceTypes.TOPIC, name: topic, configEntries: toEntries(merged) }],
+        }),
+      );
+    },
+
+    async close() {
+      if (connected !== null) await client.disconnect().catch(() => undefined);
+    },
+  };
+}
+
+function toEntries(configs: Readonly<Record<string, string>>): { name: string; value: string }[] {
+  return Object.entries(configs).map(([name, value]) => ({ name, value }));
+}
+
+function toAdminFault(error: unknown): Fault {
+  const inner = rootCause(error);
+  const type = (inner as { type?: string }).type;
+  if (type === "UNKNOWN_TOPIC_OR_PARTITION")
+    return new Fault("TOPIC_MISSING", messageOf(inner), { cause: error });
+  const refused =
+    typeof (inner as { code?: unknown }).code === "number" &&
+    (inner as { retriable?: boolean }).retriable === false;
+  return new Fault(refused ? "BROKER_REJECTED" : "BROKER_UNAVAILABLE", messageOf(inner), { cause: error });
+}
+
+/** kafkajs wraps what went wrong in how often it tried; several topics make an aggregate. */
+function rootCause(error: unknown): unknown {
+  const wrapper = error as { cause?: unknown; errors?: readonly unknown[]; originalError?: unknown };
+  const next = wrapper.errors?.[0] ?? wrapper.originalError ?? wrapper.cause;
+  return next === undefined || next === null || next === error ? error : rootCause(next);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
