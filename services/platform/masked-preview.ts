@@ -1,9 +1,11 @@
-import { maskText } from "./mask.ts";
+import { maskJson, maskText } from "./mask.ts";
 
 /** Only this much of a text is masked for a preview: bounds the work on a huge input. */
 const maskedPartMaxChars = 65_536;
 /** A preview nests no deeper than this; what is below is left out. */
 const previewMaxDepth = 32;
+/** Where a text was cut before masking, so much of its end may be half a secret. */
+const splitTailChars = 256;
 
 const cutAt = (text: string, maxChars: number): string => {
   const cut = text.slice(0, maxChars);
@@ -18,7 +20,8 @@ export function toTextPreview(text: string, maxChars: number): string {
   const part = cutAt(text, maskedPartMaxChars);
   const masked = toStorableText(maskText(part));
   // A secret that the first cut split could show its head at the end: such an end is not shown.
-  const shown = part.length < text.length && masked.length <= maxChars ? masked.slice(0, -256) : masked;
+  const shown =
+    part.length < text.length && masked.length <= maxChars ? masked.slice(0, -splitTailChars) : masked;
   return cutAt(shown, maxChars);
 }
 
@@ -26,12 +29,12 @@ interface Budget {
   chars: number;
 }
 
-/** A copy whose strings are masked one by one, so that an escape such as `\n` hides no secret from the detector. */
-const toMaskedCopy = (value: unknown, budget: Budget, depth: number): unknown => {
+/** A copy no larger than the budget: what would never be shown is not masked either. */
+const toBoundedCopy = (value: unknown, budget: Budget, depth: number): unknown => {
   if (typeof value === "string") {
-    const part = cutAt(value, Math.max(0, Math.min(value.length, budget.chars)));
-    budget.chars -= part.length + 2;
-    return part === value ? maskText(part) : toTextPreview(value, part.length);
+    const room = Math.max(0, budget.chars);
+    budget.chars -= value.length + 2;
+    return value.length <= room ? value : cutAt(value, room).slice(0, -splitTailChars);
   }
   budget.chars -= 4;
   if (typeof value !== "object" || value === null) return value;
@@ -40,22 +43,23 @@ const toMaskedCopy = (value: unknown, budget: Budget, depth: number): unknown =>
     const copy: unknown[] = [];
     for (const item of value as readonly unknown[]) {
       if (budget.chars <= 0) break;
-      copy.push(toMaskedCopy(item, budget, depth + 1));
+      copy.push(toBoundedCopy(item, budget, depth + 1));
     }
     return copy;
   }
-  const copy = Object.create(null) as Record<string, unknown>;
+  const copy: [string, unknown][] = [];
   for (const [key, item] of Object.entries(value)) {
-    if (budget.chars <= 0) break;
     budget.chars -= key.length;
-    copy[maskText(cutAt(key, maskedPartMaxChars))] = toMaskedCopy(item, budget, depth + 1);
+    if (budget.chars <= 0) break;
+    copy.push([key, toBoundedCopy(item, budget, depth + 1)]);
   }
-  return copy;
+  return Object.fromEntries(copy);
 };
 
 /** A JSON value as masked text of at most `maxChars`; a string is shown as itself. */
 export function toJsonPreview(value: unknown, maxChars: number): string {
   if (typeof value === "string") return toTextPreview(value, maxChars);
-  const copy = toMaskedCopy(value, { chars: maskedPartMaxChars }, 0);
+  // Masked value by value: an escape such as `\n` hides no secret, and a key can tell that its value is one.
+  const copy = maskJson(toBoundedCopy(value, { chars: maskedPartMaxChars }, 0));
   return toTextPreview(JSON.stringify(copy) ?? "", maxChars);
 }
