@@ -114,11 +114,13 @@ export const dockerUp = async (context: DockerContext, save: () => Promise<void>
   );
   const running = await isServing(context);
   if (!running) {
+    // A port that one of our own containers holds is not free, and is the right one.
+    const isOurs =
+      context.state.ports.registry !== undefined && (await compose(context, "ps", "-q")).trim() !== "";
     const taken = new Set<number>();
     for (const name of ["kafka", "registry", "postgres"] as const) {
       const kept = context.state.ports[name];
-      // A port that one of our own containers holds is not free, and is the right one.
-      const port = kept ?? (await pickPort(context.stackDir, name, undefined, taken));
+      const port = isOurs && kept !== undefined ? kept : await pickPort(context.stackDir, name, kept, taken);
       context.state.ports[name] = port;
       taken.add(port);
     }

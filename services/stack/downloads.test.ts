@@ -2,7 +2,8 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { fetchOnce, isComplete, versionsOfPom } from "./downloads.ts";
+import { fetchKafkaJars, fetchOnce, isComplete, versionsOfPom } from "./downloads.ts";
+import type { DownloadContext } from "./downloads.ts";
 import { findPackageDir } from "./machine.ts";
 
 let dir: string;
@@ -57,6 +58,36 @@ describe("a download", () => {
     await fetchOnce(folder, fill);
     expect(times()).toBe(1);
     await expect(readFile(join(folder, "a.jar"))).rejects.toMatchObject({ code: "ENOENT" });
+  });
+});
+
+describe("Maven", () => {
+  const context = (path: string): DownloadContext => ({
+    downloadsDir: join(dir, "downloads"),
+    pomFile: join(dir, "pom.xml"),
+    versions: { kafka: "4", apicurio: "3" },
+    machine: { env: { PATH: path }, home: dir, isRoot: false },
+    log: () => undefined,
+    findJava: () => Promise.resolve({ program: "/jdk/bin/java", home: "/jdk", major: 21 }),
+  });
+
+  it("is named with the command that brings it when it is missing", async () => {
+    const fetching = fetchKafkaJars(context(dir));
+    await expect(fetching).rejects.toMatchObject({ code: "TOOL_MISSING" });
+    await expect(fetching).rejects.toThrow(/(apt-get|brew) install maven/);
+  });
+
+  it("says why it failed", async () => {
+    await writeFile(
+      join(dir, "mvn"),
+      "#!/bin/sh\necho '[INFO] x'; echo '[ERROR] Unknown host repo'; exit 1\n",
+      {
+        mode: 0o755,
+      },
+    );
+    await expect(fetchKafkaJars(context(`${dir}:/usr/bin:/bin`))).rejects.toThrow(
+      /check the network.*Unknown host repo/,
+    );
   });
 });
 

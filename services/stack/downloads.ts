@@ -1,9 +1,9 @@
 import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { Fault } from "../../schemas/faults.ts";
 import type { Java } from "./java.ts";
 import type { Machine } from "./machine.ts";
-import { findProgram, run } from "./machine.ts";
+import { findProgram, namesIn, run } from "./machine.ts";
 import type { Log } from "./parts.ts";
 import { withLock } from "./state.ts";
 
@@ -56,8 +56,13 @@ export const fetchOnce = async (folder: string, fill: (into: string) => Promise<
   await mkdir(join(folder, ".."), { recursive: true });
   return withLock(`${folder}.lock`, DOWNLOAD_DEADLINE_MS, async () => {
     if (await isComplete(folder)) return folder;
-    const into = `${folder}.part`;
-    await rm(into, { recursive: true, force: true });
+    // The Maven of a start that was killed may still be writing: its folder is not ours.
+    const parent = dirname(folder);
+    for (const name of await namesIn(parent)) {
+      if (name.startsWith(`${basename(folder)}.part-`))
+        await rm(join(parent, name), { recursive: true, force: true });
+    }
+    const into = `${folder}.part-${String(process.pid)}`;
     await mkdir(into, { recursive: true });
     await fill(into);
     await writeFile(join(into, STAMP), JSON.stringify(await sizesBelow(into)));

@@ -1,5 +1,9 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { embeddedPlatform, versionOfText } from "./postgres-binaries.ts";
+import { findPackageDir, run } from "./machine.ts";
+import { copyBinaries, embeddedPlatform, findPostgres, versionOfText } from "./postgres-binaries.ts";
 import { settingsArgs } from "./postgres-process.ts";
 import { userOfPasswd } from "./postgres-user.ts";
 
@@ -19,6 +23,20 @@ describe("the PostgreSQL of a machine", () => {
     const passwd = "root:x:0:0:root:/root:/bin/bash\npostgres:x:101:104:,,,:/var/lib/postgresql:/bin/bash\n";
     expect(userOfPasswd(passwd, "postgres")).toEqual({ uid: 101, gid: 104 });
     expect(userOfPasswd(passwd, "nobody")).toBeUndefined();
+  });
+
+  it("runs from a copy, where its user cannot reach the original", async () => {
+    const home = await mkdtemp(join(tmpdir(), "fabric-binaries-"));
+    try {
+      const machine = { env: process.env, home, isRoot: false };
+      const npm = await findPostgres(machine, await findPackageDir(), { origin: "npm" });
+      const copy = await copyBinaries(npm, home);
+      expect(copy.binDir.startsWith(home)).toBe(true);
+      const printed = await run(join(copy.binDir, "postgres"), ["--version"]);
+      expect(versionOfText(printed.output)).toBe(npm.version);
+    } finally {
+      await rm(home, { recursive: true, force: true });
+    }
   });
 
   it("gets its settings as arguments", () => {

