@@ -121,6 +121,7 @@ export function createKafkaConsumer(options: KafkaConsumerOptions): ConsumerPort
 
   async function runSession(active: ConsumerHandlers): Promise<string> {
     const topics = await active.topics();
+    if (stopping) return "stopped";
     if (topics.length === 0) return "no topic to read";
     const consumer = kafka.consumer({
       groupId: options.groupId,
