@@ -27,16 +27,16 @@ export function composeSchema(
       const found = sharedByName.get(schema);
       if (found === undefined || written.has(schema)) return schema;
       written.add(schema);
-      return found;
+      return inherit(found);
     }
     if (Array.isArray(schema)) return schema.map(inline);
     if (isRecord(schema)) {
       written.add(schema.name);
-      return { ...schema, fields: schema.fields.map(inlineField) };
+      return { ...inherit(schema), fields: schema.fields.map(inlineField) };
     }
     if (isEnum(schema)) {
       written.add(schema.name);
-      return schema;
+      return inherit(schema);
     }
     if (schema.type === "array") return { ...schema, items: inline(schema.items) };
     if (schema.type === "map") return { ...schema, values: inline(schema.values) };
@@ -49,11 +49,17 @@ export function composeSchema(
   return {
     type: "record",
     name: toRecordName(type),
-    namespace: "fabric",
+    namespace,
     ...(summary.doc === undefined ? {} : { doc: summary.doc }),
-    fields: [
-      ...envelope.fields.map(inlineField),
-      { name: "redacted_summary", type: inline({ ...summary, namespace: "fabric" }) },
-    ],
+    fields: [...envelope.fields.map(inlineField), { name: "redacted_summary", type: inline(summary) }],
   };
+}
+
+/** The one namespace of all our records and enums. */
+const namespace = "fabric";
+
+/** Leaves out the namespace that the outer record gives anyway: a registry would, and hand back another text. */
+function inherit<T extends AvroRecord | AvroEnum>(schema: T): T {
+  const { namespace: own, ...rest } = schema;
+  return own === undefined || own === namespace ? (rest as T) : schema;
 }

@@ -78,7 +78,7 @@ export function judgeHistory(
         file,
         path: "",
         rule: "not_in_history",
-        text: `${type} ${catalog[type].version} is not in the history: run \`fabric schema accept\``,
+        text: `${type} ${catalog[type].version} is not in the history: run \`fabric schema generate --accept\``,
       });
     }
   }

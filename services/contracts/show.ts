@@ -53,11 +53,13 @@ function recordIn(schema: AvroSchema): AvroRecord | null {
 
 function typeText(schema: AvroSchema): string {
   if (typeof schema === "string") return schema;
-  if (Array.isArray(schema))
-    return `${schema
+  if (Array.isArray(schema)) {
+    const text = schema
       .filter((branch) => branch !== "null")
       .map(typeText)
-      .join(" | ")}?`;
+      .join(" | ");
+    return text.includes(" ") ? `(${text})?` : `${text}?`;
+  }
   if (isRecord(schema)) return schema.name;
   if (isEnum(schema)) return schema.symbols.join(" | ");
   if (schema.type === "array") return `${typeText(schema.items)}[]`;

@@ -1,6 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { timestampMaxMs, toType } from "./avro-types.ts";
 
+/** avsc's results are `any`. */
+const read = (
+  type: ReturnType<typeof toType>,
+  bytes: Buffer,
+  writer?: ReturnType<typeof toType>,
+): Record<string, unknown> =>
+  type.fromBuffer(bytes, writer === undefined ? undefined : type.createResolver(writer)) as Record<
+    string,
+    unknown
+  >;
 const record = (...fields: object[]): ReturnType<typeof toType> =>
   toType({ type: "record", name: "R", fields });
 const timestamp = { type: "long", logicalType: "timestamp-millis" };
@@ -29,8 +39,8 @@ describe("long", () => {
   ])("keeps %s exactly, also inside a union and through a resolver", (value) => {
     const type = record({ name: "a", type: "long" }, { name: "b", type: ["null", "long"], default: null });
     const bytes = type.toBuffer({ a: value, b: value });
-    expect({ ...type.fromBuffer(bytes) }).toEqual({ a: value, b: value });
-    expect({ ...type.fromBuffer(bytes, type.createResolver(type)) }).toEqual({ a: value, b: value });
+    expect({ ...read(type, bytes) }).toEqual({ a: value, b: value });
+    expect({ ...read(type, bytes, type) }).toEqual({ a: value, b: value });
   });
 
   it("writes the same bytes as avsc where avsc is exact", async () => {
@@ -60,14 +70,14 @@ describe("long", () => {
     expect(type.isValid(2n ** 63n)).toBe(false);
     expect(type.isValid(-(2n ** 63n) - 1n)).toBe(false);
     expect(type.isValid(1)).toBe(false);
-    expect(() => type.fromBuffer(Buffer.from("ffffffffffffffffff02", "hex"))).toThrow(/64 bits/);
-    expect(() => type.fromBuffer(Buffer.from("80808080808080808080808001", "hex"))).toThrow(/64 bits/);
+    expect(() => read(type, Buffer.from("ffffffffffffffffff02", "hex"))).toThrow(/64 bits/);
+    expect(() => read(type, Buffer.from("80808080808080808080808001", "hex"))).toThrow(/64 bits/);
   });
 
   it("reads an int that an earlier version wrote", () => {
     const writer = record({ name: "a", type: "int" });
     const reader = record({ name: "a", type: "long" });
-    expect(reader.fromBuffer(writer.toBuffer({ a: -7 }), reader.createResolver(writer)).a).toBe(-7n);
+    expect(read(reader, writer.toBuffer({ a: -7 }), writer).a).toBe(-7n);
   });
 });
 
@@ -78,8 +88,8 @@ describe("timestamp-millis", () => {
     const reader = make();
     const writer = make();
     const at = Date.UTC(2026, 10, 30);
-    expect(reader.fromBuffer(writer.toBuffer({ at }), reader.createResolver(writer)).at).toBe(at);
-    expect(reader.fromBuffer(writer.toBuffer({ at: null }), reader.createResolver(writer)).at).toBeNull();
+    expect(read(reader, writer.toBuffer({ at }), writer).at).toBe(at);
+    expect(read(reader, writer.toBuffer({ at: null }), writer).at).toBeNull();
   });
 
   it.each([-1, 1.5, timestampMaxMs + 1, Number.NaN, Infinity])("refuses to write %s", (at) => {
@@ -89,12 +99,12 @@ describe("timestamp-millis", () => {
 
   it.each([-1n, BigInt(timestampMaxMs) + 1n, 2n ** 63n - 1n, -(2n ** 63n)])("refuses to read %s", (at) => {
     const bytes = record({ name: "at", type: "long" }).toBuffer({ at });
-    expect(() => record({ name: "at", type: timestamp }).fromBuffer(bytes)).toThrow();
+    expect(() => read(record({ name: "at", type: timestamp }), bytes)).toThrow();
   });
 
   it("takes the bounds themselves", () => {
     const type = record({ name: "at", type: timestamp });
-    for (const at of [0, timestampMaxMs]) expect(type.fromBuffer(type.toBuffer({ at })).at).toBe(at);
+    for (const at of [0, timestampMaxMs]) expect(read(type, type.toBuffer({ at })).at).toBe(at);
   });
 });
 
@@ -106,11 +116,11 @@ describe("holes of avsc", () => {
     });
     expect(type.isValid({ e: "constructor" })).toBe(false);
     expect(() => type.toBuffer({ e: "toString" })).toThrow();
-    expect(type.fromBuffer(type.toBuffer({ e: "x" })).e).toBe("x");
+    expect(read(type, type.toBuffer({ e: "x" })).e).toBe("x");
   });
 
   it("refuses an int of more than 32 bits instead of returning a large number", () => {
-    expect(() => toType("int").fromBuffer(Buffer.from("feffffffff7f", "hex"))).toThrow(/32 bits/);
+    expect(() => read(toType("int"), Buffer.from("feffffffff7f", "hex"))).toThrow(/32 bits/);
   });
 
   it("does not allocate by a count that garbage names, read or skipped", () => {
@@ -118,10 +128,10 @@ describe("holes of avsc", () => {
     const array = { type: "array", items: "string" };
     const map = { type: "map", values: "string" };
     for (const type of [array, map]) {
-      expect(() => toType(type).fromBuffer(hostile)).toThrow(/longer/);
+      expect(() => read(toType(type), hostile)).toThrow(/longer/);
       const writer = record({ name: "a", type }, { name: "b", type: "int" });
       const reader = record({ name: "b", type: "int" });
-      expect(() => reader.fromBuffer(hostile, reader.createResolver(writer))).toThrow(/longer/);
+      expect(() => read(reader, hostile, writer)).toThrow(/longer/);
     }
   });
 
@@ -132,9 +142,9 @@ describe("holes of avsc", () => {
     );
     const m = JSON.parse('{"__proto__":"x","k":"v"}') as object;
     const bytes = type.toBuffer({ a: [1n, 2n], m });
-    for (const value of [type.fromBuffer(bytes), type.fromBuffer(bytes, type.createResolver(type))]) {
-      expect(value.a).toEqual([1n, 2n]);
-      expect(Object.keys(value.m as object)).toEqual(["__proto__", "k"]);
+    for (const value of [read(type, bytes), read(type, bytes, type)]) {
+      expect(value["a"]).toEqual([1n, 2n]);
+      expect(Object.keys(value["m"] as object)).toEqual(["__proto__", "k"]);
     }
   });
 

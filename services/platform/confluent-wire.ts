@@ -9,7 +9,7 @@ const schemaIdMax = 2 ** 31 - 1;
 
 /** Scratch space that encoding writes into first; a record that needs more gets it once. */
 const arenaBytes = 64 * 1024;
-let arena = Buffer.allocUnsafe(arenaBytes);
+const arena = Buffer.allocUnsafe(arenaBytes);
 
 /**
  * Encodes a value in one pass, Confluent-framed. A value that does not fit throws VALUE_OUT_OF_RANGE or

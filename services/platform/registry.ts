@@ -74,30 +74,33 @@ export function openRegistry(options: RegistryOptions): SchemaRegistryPort & { c
 
   // The client hands back avsc types of its own, which have lost `must_understand`: the hook keeps the JSON instead.
   const sources = new WeakMap<object, AvroSchema>();
-  const client = new SchemaRegistry(
-    {
-      host: root,
-      agent,
-      retry: { retries: 0 },
-      ...(options.username === undefined
-        ? {}
-        : { auth: { username: options.username, password: options.password ?? "" } }),
-      middlewares: [
-        () => ({
-          prepareRequest: (next) => next().then((request) => request.enhance({ timeout: requestTimeoutMs })),
-        }),
-      ],
-    },
-    {
-      [SchemaType.AVRO]: {
-        typeHook: (schema) => {
-          const kept = toType({ type: "record", name: "Kept", fields: [] });
-          sources.set(kept, schema as AvroSchema);
-          return kept;
+  const connect = (): SchemaRegistry =>
+    new SchemaRegistry(
+      {
+        host: root,
+        agent,
+        retry: { retries: 0 },
+        ...(options.username === undefined
+          ? {}
+          : { auth: { username: options.username, password: options.password ?? "" } }),
+        middlewares: [
+          () => ({
+            prepareRequest: (next) =>
+              next().then((request) => request.enhance({ timeout: requestTimeoutMs })),
+          }),
+        ],
+      },
+      {
+        [SchemaType.AVRO]: {
+          typeHook: (schema) => {
+            const kept = toType({ type: "record", name: "Kept", fields: [] });
+            sources.set(kept, schema as AvroSchema);
+            return kept;
+          },
         },
       },
-    },
-  );
+    );
+  let client = connect();
 
   /** Bounded tries; only a registry that does not answer is asked again. */
   async function withRetry<T>(what: string, work: () => Promise<T>): Promise<T> {
@@ -113,7 +116,10 @@ export function openRegistry(options: RegistryOptions): SchemaRegistryPort & { c
     }
   }
 
-  /** The client never settles when a connection breaks in the middle of an answer. */
+  /**
+   * The client never settles when a connection breaks in the middle of an answer, and hands the same dead promise to
+   * whoever asks for that id again: it is thrown away then.
+   */
   async function withDeadline<T>(what: string, work: Promise<T>): Promise<T> {
     const controller = new AbortController();
     const deadlineMs = requestTimeoutMs * 2;
@@ -121,6 +127,7 @@ export function openRegistry(options: RegistryOptions): SchemaRegistryPort & { c
       return await Promise.race([
         work,
         wait(deadlineMs, undefined, { signal: controller.signal }).then(() => {
+          client = connect();
           throw new Fault("REGISTRY_UNAVAILABLE", `${what}: no answer in ${deadlineMs} ms`);
         }),
       ]);
