@@ -25,7 +25,7 @@ export const versionsOfPom = (pom: string): StackVersions => {
 const STAMP = "complete.json";
 /** A first download on a slow line takes minutes; a second process waits for it that long. */
 const DOWNLOAD_DEADLINE_MS = 30 * 60_000;
-const HEARTBEAT_MS = 5_000;
+const HEARTBEAT_MS = 3_000;
 
 const sizesBelow = async (folder: string): Promise<Record<string, number>> => {
   const sizes: Record<string, number> = {};
@@ -54,7 +54,8 @@ export const isComplete = async (folder: string): Promise<boolean> => {
 export const fetchOnce = async (folder: string, fill: (into: string) => Promise<void>): Promise<string> => {
   if (await isComplete(folder)) return folder;
   await mkdir(join(folder, ".."), { recursive: true });
-  return withLock(`${folder}.lock`, DOWNLOAD_DEADLINE_MS, async () => {
+  // One at a time for the whole folder: two Mavens at once can spoil the local repository that they share.
+  return withLock(join(folder, "..", "lock"), DOWNLOAD_DEADLINE_MS, async () => {
     if (await isComplete(folder)) return folder;
     // The Maven of a start that was killed may still be writing: its folder is not ours.
     const parent = dirname(folder);
@@ -91,18 +92,18 @@ const maven = async (context: DownloadContext, what: string, args: readonly stri
   const startedAtMs = Date.now();
   context.log(`${what}: downloading`);
   let files = 0;
+  let progress = "";
   const heartbeat = setInterval(() => {
     const seconds = String(Math.round((Date.now() - startedAtMs) / 1000));
-    context.log(`${what}: still downloading, ${String(files)} files so far, ${seconds} s`);
+    context.log(`${what}: ${String(files)} files${progress && `, now ${progress}`} (${seconds} s)`);
   }, HEARTBEAT_MS);
   try {
-    const result = await run(program, ["-B", "-f", context.pomFile, ...args], {
+    // Not in batch mode (-B): that hides how far a file is, and one of them is 160 MB.
+    const result = await run(program, ["-Dstyle.color=never", "-f", context.pomFile, ...args], {
       env: { ...context.machine.env, JAVA_HOME: java.home },
       onLine: (line) => {
-        const got = /Downloaded from \S+: \S+\/(\S+\.(?:jar|gz)) \(([^)]+)\)/.exec(line);
-        if (!got) return;
-        files += 1;
-        context.log(`${what}: ${String(got[1])} (${String(got[2])})`);
+        if (line.startsWith("Downloaded from ")) files += 1;
+        progress = /^Progress \(\d+\): (.+)/.exec(line)?.[1]?.trim() ?? progress;
       },
     });
     if (result.exitCode !== 0) {

@@ -86,7 +86,7 @@ export const run = (command: string, args: readonly string[], options: RunOption
     const take = (chunk: Buffer): void => {
       output += chunk.toString();
       if (!options.onLine) return;
-      const lines = (rest + chunk.toString()).split(/\r?\n/);
+      const lines = (rest + chunk.toString()).split(/[\r\n]+/);
       rest = lines.pop() ?? "";
       for (const line of lines) options.onLine(line);
     };
