@@ -16,6 +16,12 @@ export interface ProducerOptions extends KafkaEndpoint {
   readonly requestTimeoutMs?: number;
   /** Bytes of one partition's batch; below the broker's `message.max.bytes` (1 MiB by default). */
   readonly batchBytes?: number;
+  /** Where a broker is reached that calls itself by this address: for tunnels and port forwards. */
+  readonly routes?: (named: BrokerAddress) => BrokerAddress;
+}
+interface BrokerAddress {
+  readonly host: string;
+  readonly port: number;
 }
 
 /** How long a topic's partitions and leaders are believed; errors renew them at once. */
@@ -212,7 +218,8 @@ class KafkaProducer implements ProducerPort {
     const node = this.#nodes.get(leader);
     if (node === undefined)
       throw new Fault("BROKER_UNAVAILABLE", `leader ${leader} is not among the brokers`);
-    const wire = await openTo(this.#options, node.host, node.port);
+    const { host, port } = this.#options.routes?.(node) ?? node;
+    const wire = await openTo(this.#options, host, port);
     this.#wires.set(leader, wire);
     return wire;
   }
