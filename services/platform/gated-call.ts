@@ -5,6 +5,8 @@ import { toObservation } from "./hook-table.ts";
 import { toJsonPreview, toStorableText } from "./masked-preview.ts";
 
 const previewMaxChars = 512;
+/** A summary lists no more; the vault keeps the whole input. */
+const listedPathsMax = 256;
 
 /** A tool call that waits for an answer. */
 export interface Call {
@@ -42,7 +44,9 @@ export const toToolCall = (call: Call, callId: string, paths: readonly string[],
         effect_class: effectOf(call.tool),
         input_bytes: valueBytes(call.input) ?? 0,
         input_preview: toJsonPreview(call.input, previewMaxChars),
-        paths: paths.map((path) => toStorableText(resolvePath(call.workingDirectory, path))),
+        paths: paths
+          .slice(0, listedPathsMax)
+          .map((path) => toStorableText(resolvePath(call.workingDirectory, path))),
         working_directory: toStorableText(call.workingDirectory),
         tool_alias: call.alias,
       },

@@ -8,7 +8,7 @@ import type { Runtime, Subject, Summaries } from "../../schemas/generated/types.
 import type { Place } from "./adapter-kit.ts";
 import { compact, toCauses, toUnrecognized } from "./adapter-kit.ts";
 import type { FieldRules, ReadFields, UnreadableField } from "./payload-fields.ts";
-import { identifierField, isJsonObject, readFields, toListed, toPointer } from "./payload-fields.ts";
+import { identifierField, isJsonObject, readFields, toPointer } from "./payload-fields.ts";
 
 /** Longest permission mode that the gate takes. */
 const permissionModeMaxChars = 64;
@@ -69,7 +69,7 @@ export function hookRule<B extends z.ZodRawShape, M extends z.ZodRawShape>(
         observations: meaning.observations,
         request: meaning.request,
         dropped: [...read.dropped, ...nested.flatMap((one) => one.dropped)],
-        unknownFields: toListed([...read.unknownFields, ...nested.flatMap((one) => one.unknownFields)]),
+        unknownFields: [...read.unknownFields, ...nested.flatMap((one) => one.unknownFields)],
       };
     },
   };

@@ -37,12 +37,14 @@ function isPlainWithin(value: unknown, maxDepth: number): boolean {
   return true;
 }
 
+const notAnObject = "not an object";
+
 /**
  * A tool's input, handed on unchanged. Refused when later stages could not see all of it: nested too deep, with a
  * `__proto__` key, which copies lose, or with an infinite number.
  */
 export const actionInputField = z
-  .custom<Readonly<Record<string, unknown>>>(isJsonObject, { error: "not an object", abort: true })
+  .custom<Readonly<Record<string, unknown>>>(isJsonObject, { error: notAnObject, abort: true })
   .refine((value) => isPlainWithin(value, actionMaxDepth), {
     error: "nested too deep, or with a __proto__ key",
   });
@@ -75,18 +77,10 @@ export interface UnreadableField {
   readonly field: string;
 }
 
-const typeOf = (value: unknown): string =>
-  value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
-
 /** Why one value does not fit: absent, of another type, or of the type with an unknown value. */
-const toProblem = (
-  schema: z.ZodType,
-  value: unknown,
-  issue: z.core.$ZodIssue | undefined,
-): UnrecognizedProblem => {
+const toProblem = (value: unknown, issue: z.core.$ZodIssue | undefined): UnrecognizedProblem => {
   if (value === undefined) return "missing_field";
-  if (issue?.code === "invalid_type" || typeOf(value) === "null") return "wrong_type";
-  return schema === (actionInputField as z.ZodType) && !isJsonObject(value) ? "wrong_type" : "unknown_value";
+  return issue?.code === "invalid_type" || issue?.message === notAnObject ? "wrong_type" : "unknown_value";
 };
 
 /**
@@ -103,7 +97,7 @@ export function readFields<B extends z.ZodRawShape, M extends z.ZodRawShape>(
     const value = own(key);
     const parsed = schema.safeParse(value);
     if (!parsed.success)
-      return { ok: false, problem: toProblem(schema, value, parsed.error.issues[0]), field: toPointer(key) };
+      return { ok: false, problem: toProblem(value, parsed.error.issues[0]), field: toPointer(key) };
     if (parsed.data !== undefined) bearing[key] = parsed.data;
   }
   const metadata: Record<string, unknown> = {};
@@ -114,16 +108,16 @@ export function readFields<B extends z.ZodRawShape, M extends z.ZodRawShape>(
     if (Object.hasOwn(rules.metadata, key)) {
       const parsed = (rules.metadata[key] as z.ZodType).safeParse(payload[key]);
       if (parsed.success) metadata[key] = parsed.data;
-      else unknown.push(toPointer(key));
+      else unknown.push(key);
     } else if (rules.dropped.includes(key)) dropped.push(toPointer(key));
-    else unknown.push(toPointer(key));
+    else unknown.push(key);
   }
   return {
     ok: true,
     bearing: bearing as z.output<z.ZodObject<B>>,
     metadata: metadata as ReadFields<B, M>["metadata"],
     dropped,
-    unknownFields: toListed(unknown),
+    unknownFields: toListed(unknown, ""),
   };
 }
 
@@ -146,11 +140,9 @@ export function sortNested(
   };
 }
 
-/** At most 64 names; a last entry counts the others. */
-export const toListed = (pointers: readonly string[]): readonly string[] =>
-  pointers.length <= listedFieldsMax
-    ? pointers
-    : [
-        ...pointers.slice(0, listedFieldsMax - 1),
-        `/* (${String(pointers.length - listedFieldsMax + 1)} more)`,
-      ];
+/** At most 64 pointers; a last entry counts the others. */
+function toListed(keys: readonly string[], under: string): readonly string[] {
+  if (keys.length <= listedFieldsMax) return keys.map((key) => under + toPointer(key));
+  const listed = keys.slice(0, listedFieldsMax - 1).map((key) => under + toPointer(key));
+  return [...listed, `${under}/* (${String(keys.length - listed.length)} more)`];
+}

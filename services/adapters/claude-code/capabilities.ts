@@ -6,7 +6,6 @@ import type {
 } from "../../platform/runtime-capabilities.ts";
 import { documented, observed, unknownCell } from "../../platform/runtime-capabilities.ts";
 
-const no = observed("no");
 const documentedNo = documented("no");
 
 /** An event of which only its arrival is known. */
@@ -57,7 +56,6 @@ export const capabilities: RuntimeCapabilities = {
       ),
       canAsk: observed("conditional", "a dialog in the terminal; headless it is a deny"),
       canAddContext: unknownCell,
-      canReplaceResult: no,
       awaited,
       onCrash: unlessOnFailure("exit 1, a signal, a missing program, HTTP 500 or refused"),
       onTimeout: unlessOnFailure("the hook is killed, or the request given up"),
@@ -73,7 +71,6 @@ export const capabilities: RuntimeCapabilities = {
       canModify: observed("conditional", "only together with the user's own yes"),
       canAsk: observed("no", "it answers the question"),
       canAddContext: unknownCell,
-      canReplaceResult: no,
       awaited,
       onCrash: observed("open", "the user is asked as usual"),
       onTimeout: unknownCell,
@@ -83,8 +80,6 @@ export const capabilities: RuntimeCapabilities = {
     PostToolUse: event({
       moment: "after_effect",
       canBlock: observed("no", "the tool ran; exit 2 is feedback to the model, continue:false ends the turn"),
-      canModify: no,
-      canAsk: no,
       canAddContext: observed("yes"),
       canReplaceResult: observed("conditional", "in the tool's own shape only"),
       awaited,
@@ -188,6 +183,16 @@ export const capabilities: RuntimeCapabilities = {
     DirectoryAdded: event({}),
     InstructionsLoaded: event({ stableIds: ["session_id"] }),
     Setup: event({ stableIds: ["session_id"] }),
-    TeammateIdle: event({ canBlock: unknownCell, ...unknownFailure, stableIds: [] }),
+    // Its name is in the client; it was never provoked.
+    TeammateIdle: {
+      ...observing,
+      canBlock: unknownCell,
+      canModify: unknownCell,
+      canAsk: unknownCell,
+      canAddContext: unknownCell,
+      canReplaceResult: unknownCell,
+      ...unknownFailure,
+      stableIds: [],
+    },
   },
 };

@@ -7,6 +7,8 @@ import type {
 import { documented, observed, unknownCell } from "../../platform/runtime-capabilities.ts";
 
 const no = observed("no");
+/** The client's own output schema for the event has no field for it. */
+const noField = documented("no");
 const awaited: Cell<Power> = observed("yes");
 const unknownFailure = { onCrash: unknownCell, onTimeout: unknownCell, onGarbage: unknownCell };
 const turnIds = ["session_id", "turn_id"];
@@ -15,10 +17,10 @@ const callIds = [...turnIds, "tool_use_id", "agent_id"];
 const none: EventCapability = {
   moment: "lifecycle",
   canBlock: unknownCell,
-  canModify: no,
-  canAsk: no,
-  canAddContext: unknownCell,
-  canReplaceResult: no,
+  canModify: noField,
+  canAsk: noField,
+  canAddContext: noField,
+  canReplaceResult: noField,
   awaited: unknownCell,
   ...unknownFailure,
   stableIds: turnIds,
@@ -54,6 +56,7 @@ export const capabilities: RuntimeCapabilities = {
         "with permissionDecision allow; seen for Bash, apply_patch and tool servers",
       ),
       canAsk: observed("no", "ask and defer let the tool run"),
+      canAddContext: documented("yes"),
       awaited,
       onCrash: alwaysOpen,
       onTimeout: alwaysOpen,
@@ -99,9 +102,9 @@ export const capabilities: RuntimeCapabilities = {
       onGarbage: observed("open"),
       stableIds: ["session_id"],
     }),
-    SessionEnd: event({ canBlock: no, stableIds: ["session_id"] }),
+    SessionEnd: event({ canBlock: noField, stableIds: ["session_id"] }),
     Stop: event({ canBlock: observed("conditional", "keeps the agent going"), awaited }),
-    Interrupt: event({ canBlock: no }),
+    Interrupt: event({ canBlock: noField }),
     SubagentStart: event({
       canBlock: no,
       canAddContext: documented("yes"),
@@ -116,6 +119,7 @@ export const capabilities: RuntimeCapabilities = {
     PostCompact: event({ canBlock: documented("conditional", "continue:false") }),
     PreModelRequest: event({
       canBlock: no,
+      canModify: no,
       canAddContext: no,
       awaited: observed("yes", "a slow hook delays the model call"),
       onCrash: observed("open"),
@@ -125,6 +129,7 @@ export const capabilities: RuntimeCapabilities = {
     PostModelRequest: event({
       moment: "after_effect",
       canBlock: no,
+      canModify: no,
       canAddContext: no,
       onCrash: observed("open"),
       onTimeout: observed("open"),

@@ -53,7 +53,7 @@ export function toOutcome(alias: string, response: unknown): Outcome {
   }
   if (typeof response !== "string") return "unknown";
   if (alias === "apply_patch") {
-    const code = /^Exit code: (-?\d{1,10})\r?$/m.exec(response.slice(0, 64))?.[1];
+    const code = /^Exit code: (-?\d{1,10})\r?(?:\n|$)/.exec(response)?.[1];
     return code === undefined ? "unknown" : Number(code) === 0 ? "succeeded" : "failed";
   }
   if (alias === "spawn_agent") {

@@ -23,8 +23,6 @@ export function toFabricTool(alias: string): string | null {
 export function toNamedPaths(alias: string, input: Readonly<Record<string, unknown>>): readonly string[] {
   const patch = Object.hasOwn(input, "command") ? input["command"] : undefined;
   if (alias !== "apply_patch" || typeof patch !== "string") return [];
-  const headers = patch.matchAll(
-    /^[ \t]*\*\*\* (?:Add File|Update File|Delete File|Move to):[ \t]*(.*?)[ \t\r]*$/gm,
-  );
-  return [...new Set([...headers].flatMap(([, path]) => (path ? [path] : [])))];
+  const headers = patch.matchAll(/^[ \t]*\*\*\* (?:Add File|Update File|Delete File|Move to):(.*)$/gm);
+  return [...new Set([...headers].map(([, path]) => (path ?? "").trim()))].filter((path) => path !== "");
 }
