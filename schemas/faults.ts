@@ -34,7 +34,7 @@ export const faultTable = {
   DATABASE_CONFLICT: { kind: "transient", status: 503, exit: 3, text: "a concurrent transaction won" },
   DATABASE_REJECTED: { kind: "poison", status: 500, exit: 1, text: "Postgres refused the data" },
   BROKER_UNAVAILABLE: { kind: "transient", status: 503, exit: 3, text: "Kafka does not answer" },
-  BROKER_REJECTED: { kind: "poison", status: 500, exit: 1, text: "Kafka refused the record" },
+  BROKER_REJECTED: { kind: "poison", status: 500, exit: 1, text: "Kafka refused it" },
   TOPIC_MISSING: { kind: "transient", status: 503, exit: 3, text: "the topic does not exist" },
   REGISTRY_UNAVAILABLE: {
     kind: "transient",

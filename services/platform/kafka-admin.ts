@@ -153,19 +153,26 @@ function toEntries(configs: Readonly<Record<string, string>>): { name: string; v
 
 function toAdminFault(error: unknown): Fault {
   const inner = rootCause(error);
-  const type = (inner as { type?: string }).type;
-  if (type === "UNKNOWN_TOPIC_OR_PARTITION")
-    return new Fault("TOPIC_MISSING", messageOf(inner), { cause: error });
-  const refused =
-    typeof (inner as { code?: unknown }).code === "number" &&
-    (inner as { retriable?: boolean }).retriable === false;
-  return new Fault(refused ? "BROKER_REJECTED" : "BROKER_UNAVAILABLE", messageOf(inner), { cause: error });
+  const { type, topic, code, retriable } = inner as {
+    type?: string;
+    topic?: string;
+    code?: unknown;
+    retriable?: boolean;
+  };
+  const text = `${topic === undefined ? "" : `${topic}: `}${messageOf(inner)}`;
+  if (type === "UNKNOWN_TOPIC_OR_PARTITION") return new Fault("TOPIC_MISSING", text, { cause: error });
+  const refused = typeof code === "number" && retriable === false;
+  return new Fault(refused ? "BROKER_REJECTED" : "BROKER_UNAVAILABLE", text, { cause: error });
 }
 
 /** kafkajs wraps what went wrong in how often it tried; several topics make an aggregate. */
 function rootCause(error: unknown): unknown {
-  const wrapper = error as { cause?: unknown; errors?: readonly unknown[]; originalError?: unknown };
-  const next = wrapper.errors?.[0] ?? wrapper.originalError ?? wrapper.cause;
+  const { errors, originalError, cause } = error as {
+    errors?: readonly { readonly type?: string }[];
+    originalError?: unknown;
+    cause?: unknown;
+  };
+  const next = errors?.find((one) => one.type !== "TOPIC_ALREADY_EXISTS") ?? originalError ?? cause;
   return next === undefined || next === null || next === error ? error : rootCause(next);
 }
 

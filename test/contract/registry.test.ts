@@ -252,9 +252,9 @@ describe("schema registry port", () => {
       const cold = openRegistry({ url });
       const codecs = [new EventCodec({ source: cold }), new EventCodec({ source: cold })];
       const decoded = await Promise.all(
-        Array.from({ length: 100 }, (_, at) => codecs[at % 2]?.decode(bytes)),
+        codecs.flatMap((codec) => Array.from({ length: 50 }, () => codec.decode(bytes))),
       );
-      expect(decoded.every((one) => one?.schemaId === schemaId)).toBe(true);
+      expect(decoded.every((one) => one.schemaId === schemaId)).toBe(true);
       expect(between.count(`/schemas/ids/${schemaId}`)).toBe(1);
       cold.close();
     });
