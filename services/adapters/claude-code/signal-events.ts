@@ -33,9 +33,10 @@ export const toolBatch = hookRule(
   ({ metadata }, scene) => {
     const calls = metadata.tool_calls ?? [];
     const names = calls.flatMap((call) => (typeof call["tool_name"] === "string" ? [call["tool_name"]] : []));
-    return observe(toSignal("tool_batch_completed", names.join(", "), null, scene), [
-      sortNested("/tool_calls", calls, ["tool_name"], ["tool_input", "tool_use_id", "tool_response"]),
-    ]);
+    return observe(
+      toSignal("tool_batch_completed", names.length === 0 ? null : names.join(", "), null, scene),
+      [sortNested("/tool_calls", calls, ["tool_name"], ["tool_input", "tool_use_id", "tool_response"])],
+    );
   },
 );
 
