@@ -1,0 +1,63 @@
+import type { GateAnswer, GateRequest, ReasonCode } from "../../schemas/gate.ts";
+import { reasonCodes } from "../../schemas/gate.ts";
+import type { Ruling } from "./decide.ts";
+
+/** How long a right to carry out one plan lasts: a call starts within seconds, a person's prompt may sit in between. */
+export const capabilityTtlMs = 300_000;
+
+/** Ids and time of an answer, handed in. */
+export interface AnswerIds {
+  readonly decisionId: string;
+  readonly capabilityId: string;
+  readonly correlationId: string;
+  readonly nowMs: number;
+  readonly policyRevision: string;
+}
+
+/** The answer to a ruling. A question of the runtime's own dialog gets no second capability. */
+export function toAnswer(ruling: Ruling, request: GateRequest, ids: AnswerIds): GateAnswer {
+  const isIssued = ruling.needsCapability && request.phase === "before_tool";
+  return {
+    decision: ruling.decision,
+    decision_id: ids.decisionId,
+    reason_code: ruling.reason,
+    message: ruling.message,
+    policy_revision: ids.policyRevision,
+    plan_digest: ruling.planDigest,
+    correlation_id: ids.correlationId,
+    ...(isIssued
+      ? {
+          capability: {
+            id: ids.capabilityId,
+            // The signed form comes with the execution gateway; until then the row is the right.
+            token: null,
+            expires_at: new Date(ids.nowMs + capabilityTtlMs).toISOString(),
+          },
+        }
+      : {}),
+    constraints: ruling.constraints,
+    matched_rules: [...ruling.matchedRules],
+    labels: [...ruling.labels],
+    repeated: false,
+  };
+}
+
+/** A refusal that could not be recorded. Nothing was allowed, and no row says that it was. */
+export function toUnrecordedRefusal(
+  reason: ReasonCode,
+  ids: Pick<AnswerIds, "decisionId" | "correlationId" | "policyRevision">,
+): GateAnswer {
+  return {
+    decision: "deny",
+    decision_id: ids.decisionId,
+    reason_code: reason,
+    message: `${reasonCodes[reason]}; nothing was allowed, try again`,
+    policy_revision: ids.policyRevision,
+    plan_digest: null,
+    correlation_id: ids.correlationId,
+    constraints: {},
+    matched_rules: [],
+    labels: [],
+    repeated: false,
+  };
+}

@@ -1,0 +1,154 @@
+import type { Adapter, Translation, UnrecognizedHook } from "../../schemas/adapter.ts";
+import { draft } from "../../schemas/envelope.ts";
+import { Fault } from "../../schemas/faults.ts";
+import type { GateRequest } from "../../schemas/gate.ts";
+import type { Runtime, UnrecognizedProblem } from "../../schemas/generated/types.ts";
+import { toSize, valueBytes } from "../platform/adapter-kit.ts";
+import { parseJsonBody } from "../platform/json-body.ts";
+import { toJsonPreview, toStorableText } from "../platform/masked-preview.ts";
+import type { Classified } from "./classify.ts";
+import type { HookWork } from "./hook-work.ts";
+
+/** What came with a call beside its payload. */
+export interface HookOrigin {
+  readonly tenantId: string;
+  readonly subject: string;
+  readonly traceparent: string | null;
+}
+
+/** Translates a body; one that is no JSON, or that an adapter chokes on, is unrecognized like any other. */
+export function translateBody(adapter: Adapter, raw: Buffer): Translation {
+  let payload: unknown;
+  try {
+    payload = parseJsonBody(raw);
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return toUnreadable(adapter, raw, "not_json");
+  }
+  try {
+    return adapter.translate(payload, raw.length);
+  } catch {
+    return toUnreadable(adapter, raw, "unknown");
+  }
+}
+
+/** Nothing is known of what was asked, so it counts as asking for an effect. */
+function toUnreadable(adapter: Adapter, raw: Buffer, problem: UnrecognizedProblem): UnrecognizedHook {
+  return {
+    kind: "unrecognized",
+    call: {},
+    runtime: {
+      kind: adapter.runtime,
+      adapter_version: adapter.version,
+      runtime_version: null,
+      permission_mode: null,
+      sandbox: null,
+    },
+    draft: draft("fabric.adapter.unrecognized", {
+      problem,
+      field: null,
+      event_name: null,
+      body_bytes: toSize(raw.length),
+      gating: true,
+    }),
+    eventName: null,
+  };
+}
+
+/** The work that a translated hook makes. */
+export function toHookWork(translation: Translation, raw: Buffer, origin: HookOrigin): HookWork {
+  const shared = {
+    ...origin,
+    runtime: translation.runtime,
+    call: translation.call,
+    raw,
+    dataClass: "confidential",
+  } as const;
+  switch (translation.kind) {
+    case "observed":
+      return { ...shared, request: null, observations: translation.observations };
+    case "gated":
+      return {
+        ...shared,
+        request: translation.request,
+        observations: translation.observations,
+        traceparent: origin.traceparent ?? translation.request.traceparent ?? null,
+      };
+    case "unrecognized":
+      return { ...shared, request: null, observations: [{ draft: translation.draft, causes: [] }] };
+  }
+}
+
+const previewMaxChars = 512;
+
+/** The work of a harness that speaks the gate's own language: its intent is made here. */
+export function toOwnWork(
+  request: GateRequest,
+  { effect, paths }: Pick<Classified, "effect" | "paths">,
+  raw: Buffer,
+  origin: HookOrigin,
+): HookWork {
+  const runtime: Runtime = {
+    kind: request.runtime,
+    adapter_version: "own",
+    runtime_version: null,
+    permission_mode: request.permission_mode ?? null,
+    sandbox: null,
+  };
+  const rest = {
+    execution: {
+      session_id: request.session_id,
+      turn_id: request.turn_id ?? null,
+      tool_call_id: request.tool_call_id ?? null,
+    },
+    ...(request.agent_id === undefined ? {} : { agent_id: request.agent_id }),
+    ...(request.user_id === undefined ? {} : { user_id: request.user_id }),
+  };
+  const summary = {
+    effect_class: effect,
+    input_preview: toJsonPreview(request.input, previewMaxChars),
+    tool_alias: request.tool_alias ?? null,
+  };
+  const intent =
+    request.phase === "permission"
+      ? draft("agent.permission.requested", summary, rest)
+      : draft(
+          "agent.tool.requested",
+          {
+            ...summary,
+            input_bytes: valueBytes(request.input) ?? 0,
+            paths: paths.map(toStorableText),
+            working_directory:
+              request.working_directory === undefined ? null : toStorableText(request.working_directory),
+          },
+          rest,
+        );
+  const callAnchor =
+    request.tool_call_id === undefined ? undefined : ({ scope: "call", id: request.tool_call_id } as const);
+  return {
+    ...origin,
+    traceparent: origin.traceparent ?? request.traceparent ?? null,
+    runtime,
+    call: {
+      sessionId: request.session_id,
+      ...(request.turn_id === undefined ? {} : { turnId: request.turn_id }),
+      ...(request.tool_call_id === undefined ? {} : { toolCallId: request.tool_call_id }),
+      ...(request.agent_id === undefined ? {} : { agentId: request.agent_id }),
+      phase: request.phase,
+    },
+    request,
+    observations: [
+      {
+        draft: intent,
+        causes: [
+          ...(request.phase === "permission" && callAnchor !== undefined ? [callAnchor] : []),
+          ...(request.turn_id === undefined ? [] : [{ scope: "turn", id: request.turn_id } as const]),
+          { scope: "session", id: request.session_id },
+        ],
+        ...(request.phase === "before_tool" && callAnchor !== undefined ? { anchor: callAnchor } : {}),
+      },
+    ],
+    raw,
+    dataClass: "confidential",
+  };
+}

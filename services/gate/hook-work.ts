@@ -1,0 +1,27 @@
+import type { CallIdentity, Observation } from "../../schemas/adapter.ts";
+import type { FaultCode } from "../../schemas/faults.ts";
+import type { GateAnswer, GateRequest } from "../../schemas/gate.ts";
+import type { DataClass, Runtime } from "../../schemas/generated/types.ts";
+
+/** One hook call, translated, on its way to a decision or a record. */
+export interface HookWork {
+  readonly tenantId: string;
+  /** Who the token says it is. */
+  readonly subject: string;
+  readonly runtime: Runtime;
+  readonly call: Partial<CallIdentity>;
+  /** Null when nothing is asked. */
+  readonly request: GateRequest | null;
+  readonly observations: readonly Observation[];
+  /** The payload as received. */
+  readonly raw: Buffer;
+  readonly dataClass: DataClass;
+  readonly traceparent: string | null;
+}
+
+/** What became of it. A failure has allowed nothing. */
+export type HookOutcome =
+  | { readonly kind: "answered"; readonly answer: GateAnswer }
+  | { readonly kind: "recorded"; readonly repeated: boolean }
+  | { readonly kind: "tenant_unknown" }
+  | { readonly kind: "failed"; readonly code: FaultCode };

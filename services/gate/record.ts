@@ -1,0 +1,227 @@
+import type { Observation } from "../../schemas/adapter.ts";
+import type { Draft, Envelope, EnvelopeContext } from "../../schemas/envelope.ts";
+import { draft, toEnvelope } from "../../schemas/envelope.ts";
+import type { GateAnswer } from "../../schemas/gate.ts";
+import type { Policy, Subject } from "../../schemas/generated/types.ts";
+import { maskText } from "../platform/mask.ts";
+import { toStorableText, toTextPreview } from "../platform/masked-preview.ts";
+import { toAnchorKey } from "./call-keys.ts";
+import type { Ruling } from "./decide.ts";
+import type { HookWork } from "./hook-work.ts";
+import type { AnchorRow, CapabilityRow } from "./store.ts";
+
+/** A decision that is about to be committed. */
+export interface MadeDecision {
+  readonly ruling: Ruling;
+  readonly answer: GateAnswer;
+}
+
+/** A hook call with everything that its events need. */
+export interface RecordableWork {
+  readonly work: HookWork;
+  /** Null when the payload did not say which session it belongs to. */
+  readonly sessionKey: string | null;
+  readonly correlationId: string;
+  readonly payloadRef: string;
+  readonly payloadDigest: string;
+  readonly decision: MadeDecision | null;
+  /** Id of the first observation, which for a gated call is its intent. */
+  readonly firstEventId: string;
+}
+
+export interface RecordContext {
+  readonly nowMs: number;
+  readonly environment: string;
+  newEventId(): string;
+  /** The event id of an anchor that was committed before. */
+  anchorOf(anchorKey: string): string | undefined;
+}
+
+/** What a group writes beside its decisions. */
+export interface Consequences {
+  readonly envelopes: readonly Envelope[];
+  readonly anchors: readonly AnchorRow[];
+  readonly capabilities: readonly CapabilityRow[];
+}
+
+/** What the plan's resource shows in events. */
+const resourceMaxChars = 512;
+
+/**
+ * The events, anchors and capabilities of a group, in the order in which its calls came: one call's event can be the
+ * cause of the next one's.
+ */
+export function toConsequences(calls: readonly RecordableWork[], context: RecordContext): Consequences {
+  const envelopes: Envelope[] = [];
+  const anchors: AnchorRow[] = [];
+  const capabilities: CapabilityRow[] = [];
+  const fresh = new Map<string, string>();
+  for (const call of calls) {
+    const base = toBase(call, context);
+    call.work.observations.forEach((observation, index) => {
+      const eventId = index === 0 ? call.firstEventId : context.newEventId();
+      const causationId = causeOf(
+        observation,
+        call.sessionKey,
+        (key) => fresh.get(key) ?? context.anchorOf(key),
+      );
+      envelopes.push(
+        toEnvelope(withRuling(observation.draft, call.decision), {
+          ...base,
+          eventId,
+          origin: observation.draft.type === "agent.prompt.submitted" ? "human" : "agent",
+          causationId,
+          payloadRef: call.payloadRef,
+          payloadDigest: call.payloadDigest,
+        }),
+      );
+      if (observation.anchor === undefined || call.sessionKey === null) return;
+      const anchorKey = toAnchorKey(call.sessionKey, observation.anchor);
+      fresh.set(anchorKey, eventId);
+      anchors.push({ anchorKey, tenantId: call.work.tenantId, sessionKey: call.sessionKey, eventId });
+    });
+    if (call.decision !== null) {
+      const rulings = toRulingEvents(
+        call,
+        call.decision,
+        { ...base, causationId: call.firstEventId },
+        context,
+      );
+      envelopes.push(...rulings.envelopes);
+      if (rulings.capability !== null) capabilities.push(rulings.capability);
+    }
+  }
+  return { envelopes, anchors, capabilities };
+}
+
+function toBase(call: RecordableWork, context: RecordContext): Omit<EnvelopeContext, "eventId"> {
+  return {
+    recordedAtMs: context.nowMs,
+    tenantId: call.work.tenantId,
+    environment: context.environment,
+    runtime: call.work.runtime,
+    correlationId: call.correlationId,
+    origin: "agent",
+    userId: call.work.subject,
+    traceparent: call.work.traceparent,
+  };
+}
+
+function causeOf(
+  { causes, draft: { causation_id: given } }: Observation,
+  sessionKey: string | null,
+  find: (anchorKey: string) => string | undefined,
+): string | null {
+  if (given !== undefined) return given;
+  if (sessionKey === null) return null;
+  for (const cause of causes) {
+    const found = find(toAnchorKey(sessionKey, cause));
+    if (found !== undefined) return found;
+  }
+  return null;
+}
+
+/** The intent with what the catalogue says of it: an adapter only guesses the effect class. */
+function withRuling(one: Draft, decision: MadeDecision | null): Draft {
+  if (decision === null) return one;
+  const { ruling } = decision;
+  const enriched = { ...one, subject: toSubject(ruling), ...digestOf(ruling) };
+  switch (enriched.type) {
+    case "agent.tool.requested":
+    case "agent.permission.requested":
+      return {
+        ...enriched,
+        redacted_summary: { ...enriched.redacted_summary, effect_class: ruling.classified.effect },
+      } as Draft;
+    default:
+      return one;
+  }
+}
+
+function digestOf(ruling: Ruling): { plan_digest?: string } {
+  return ruling.planDigest === null ? {} : { plan_digest: ruling.planDigest };
+}
+
+function toSubject({ plan, classified }: Ruling): Subject {
+  return {
+    tool: plan.tool,
+    action: classified.action,
+    resource_ref: classified.resource === null ? null : toTextPreview(classified.resource, resourceMaxChars),
+    data_class: classified.dataClass,
+  };
+}
+
+function toRulingEvents(
+  call: RecordableWork,
+  { ruling, answer }: MadeDecision,
+  base: Omit<EnvelopeContext, "eventId">,
+  context: RecordContext,
+): { envelopes: Envelope[]; capability: CapabilityRow | null } {
+  const { work } = call;
+  const policy: Policy = {
+    revision: answer.policy_revision,
+    // No risk stage yet.
+    risk: "unknown",
+    decision: answer.decision,
+    reason_code: answer.reason_code,
+    matched_rules: answer.matched_rules,
+  };
+  const shared = {
+    policy,
+    subject: toSubject(ruling),
+    ...digestOf(ruling),
+    ...(work.call.agentId === undefined ? {} : { agent_id: work.call.agentId }),
+    execution: {
+      session_id: work.call.sessionId ?? null,
+      turn_id: work.call.turnId ?? null,
+      tool_call_id: work.call.toolCallId ?? null,
+    },
+  };
+  const effect = ruling.classified.effect;
+  const decisionId = answer.decision_id;
+  const rulingId = context.newEventId();
+  if (answer.decision !== "allow" && answer.decision !== "modify") {
+    const message = toStorableText(maskText(answer.message));
+    const denied = draft(
+      "agent.tool.denied",
+      { decision_id: decisionId, effect_class: effect, message },
+      shared,
+    );
+    return { envelopes: [toEnvelope(denied, { ...base, eventId: rulingId })], capability: null };
+  }
+  const capabilityId = answer.capability?.id;
+  const authorized = draft(
+    "agent.tool.authorized",
+    { decision_id: decisionId, effect_class: effect, modified: answer.decision === "modify" },
+    { ...shared, ...(capabilityId === undefined ? {} : { capability_id: capabilityId }) },
+  );
+  const envelopes: Envelope[] = [toEnvelope(authorized, { ...base, eventId: rulingId })];
+  const { capability, plan_digest: planDigest } = answer;
+  if (capability === undefined || planDigest === null || call.sessionKey === null) {
+    return { envelopes, capability: null };
+  }
+  const maxCalls = answer.constraints.max_calls ?? 1;
+  const expiresAt = new Date(capability.expires_at);
+  const issued = draft(
+    "agent.capability.issued",
+    { effect_class: effect, expires_at: expiresAt.getTime(), max_calls: maxCalls },
+    { ...shared, capability_id: capability.id },
+  );
+  envelopes.push(toEnvelope(issued, { ...base, eventId: context.newEventId(), causationId: rulingId }));
+  return {
+    envelopes,
+    capability: {
+      capabilityId: capability.id,
+      tenantId: work.tenantId,
+      decisionId,
+      sessionKey: call.sessionKey,
+      tool: ruling.plan.tool,
+      resource: ruling.plan.resource,
+      planDigest,
+      policyRevision: answer.policy_revision,
+      constraints: answer.constraints,
+      maxCalls,
+      expiresAt,
+    },
+  };
+}

@@ -1,0 +1,229 @@
+import type { Adapter, RuntimeReply, Translation } from "../../schemas/adapter.ts";
+import type { FaultCode } from "../../schemas/faults.ts";
+import { Fault } from "../../schemas/faults.ts";
+import type { GateAnswer, GateRequest, ReasonCode } from "../../schemas/gate.ts";
+import { gateRequestSchema } from "../../schemas/gate.ts";
+import type {
+  AccessTable,
+  HttpReply,
+  HttpRequest,
+  HttpServer,
+  Probe,
+  ReceivedBody,
+} from "../platform/http.ts";
+import { createHttpServer } from "../platform/http.ts";
+import { newUuidV7 } from "../platform/ids.ts";
+import { maskText } from "../platform/mask.ts";
+import type { Authenticator } from "../platform/auth.ts";
+import { toUnrecordedRefusal } from "./answer.ts";
+import { toCorrelationId, toSessionKey } from "./call-keys.ts";
+import { classify } from "./classify.ts";
+import type { CommitterOptions } from "./committer.ts";
+import { createCommitter } from "./committer.ts";
+import type { HookOrigin } from "./hook-translation.ts";
+import { toHookWork, toOwnWork, translateBody } from "./hook-translation.ts";
+import type { HookOutcome } from "./hook-work.ts";
+import { findTool } from "./rules.ts";
+
+export interface GateOptions extends CommitterOptions {
+  readonly authenticator: Authenticator;
+  /** By the name in `/v1/hooks/<runtime>`. */
+  readonly adapters: ReadonlyMap<string, Adapter>;
+  /** Whole time of a decision; default 250 ms. */
+  readonly budgetMs?: number;
+  /** Whole time of a record that nobody waits for; default 2 s. */
+  readonly observeBudgetMs?: number;
+  readonly bodyLimitBytes?: number;
+  /** Further dependencies for `/readyz`. */
+  readonly probes?: Readonly<Record<string, Probe>>;
+}
+
+export interface Gate {
+  readonly app: HttpServer;
+  /** Stops taking calls, answers the ones that wait, then resolves. */
+  close(): Promise<void>;
+}
+
+/** DESIGN's budget of a local decision; a person notices more. */
+const defaultBudgetMs = 250;
+/** An observing hook blocks nobody, but its shim waits to know whether to spool. */
+const defaultObserveBudgetMs = 2_000;
+
+const access: AccessTable = {
+  "POST /v1/hooks/:runtime": ["runtime"],
+  "POST /v1/gate/decide": ["runtime"],
+};
+
+const traceparentPattern = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+/** The gate's HTTP side. It is not listening yet: `app.listen`. */
+export function createGate(options: GateOptions): Gate {
+  const { adapters, bundle, clock, log, metrics } = options;
+  const budgetMs = options.budgetMs ?? defaultBudgetMs;
+  const observeBudgetMs = options.observeBudgetMs ?? defaultObserveBudgetMs;
+  const committer = createCommitter(options);
+  const decided = metrics.counter("fabric_gate_decisions_total", "decisions", [
+    "decision",
+    "reason",
+    "effect",
+    "repeated",
+  ]);
+  const seconds = metrics.histogram(
+    "fabric_gate_decision_seconds",
+    "time from the payload to its durable answer",
+    ["kind"],
+  );
+  const unknownFields = metrics.counter(
+    "fabric_gate_unknown_fields_total",
+    "metadata fields that an adapter has never seen",
+    ["runtime"],
+  );
+  const app = createHttpServer({
+    log,
+    metrics,
+    authenticator: options.authenticator,
+    access,
+    ...(options.bodyLimitBytes === undefined ? {} : { bodyLimitBytes: options.bodyLimitBytes }),
+    probes: {
+      postgres: async () => {
+        await options.database.query("SELECT 1");
+        return { state: "up" };
+      },
+      policy: () => Promise.resolve({ state: "up", detail: bundle.revision }),
+      ...options.probes,
+    },
+  });
+
+  app.post<{ Params: { runtime: string }; Body: ReceivedBody }>(
+    "/v1/hooks/:runtime",
+    { config: { rawBody: true } },
+    async (request, reply) => {
+      const adapter = adapters.get(request.params.runtime);
+      if (adapter === undefined) throw new Fault("RUNTIME_UNKNOWN");
+      const { raw } = toBody(request);
+      const translation = translateBody(adapter, raw);
+      noteUnknownFields(adapter, translation);
+      const work = toHookWork(translation, raw, toOrigin(request));
+      const startedMs = performance.now();
+      const outcome = await committer.submit(work, translation.kind === "gated" ? budgetMs : observeBudgetMs);
+      seconds.observe((performance.now() - startedMs) / 1000, { kind: translation.kind });
+      if (outcome.kind === "tenant_unknown") throw new Fault("TENANT_UNKNOWN");
+      return sendReply(reply, toRuntimeReply(adapter, translation, outcome, work.tenantId));
+    },
+  );
+
+  app.post<{ Body: ReceivedBody }>("/v1/gate/decide", async (request, reply) => {
+    const { raw, json } = toBody(request);
+    const parsed = gateRequestSchema.safeParse(json);
+    if (!parsed.success) {
+      const faults = parsed.error.issues.map(
+        (one) => `${one.path.map(String).join(".") || "body"}: ${one.message}`,
+      );
+      throw new Fault("REQUEST_INVALID", faults.slice(0, 10).join("; "));
+    }
+    const work = toOwnWork(parsed.data, classify(parsed.data, bundle), raw, toOrigin(request));
+    const startedMs = performance.now();
+    const outcome = await committer.submit(work, budgetMs);
+    seconds.observe((performance.now() - startedMs) / 1000, { kind: "own" });
+    if (outcome.kind === "tenant_unknown") throw new Fault("TENANT_UNKNOWN");
+    return reply.send(toCountedAnswer(outcome, work.tenantId, parsed.data));
+  });
+
+  /** What the runtime is told. A failure is a refusal where an effect waits, and 503 where nothing does. */
+  function toRuntimeReply(
+    adapter: Adapter,
+    translation: Translation,
+    outcome: HookOutcome,
+    tenantId: string,
+  ): RuntimeReply {
+    switch (translation.kind) {
+      case "gated":
+        return adapter.toReply(translation, toCountedAnswer(outcome, tenantId, translation.request));
+      case "unrecognized": {
+        const { problem, gating } = translation.draft.redacted_summary;
+        if (outcome.kind === "failed" && !gating) throw new Fault(outcome.code);
+        const why = `PAYLOAD_UNRECOGNIZED: the ${adapter.runtime} adapter ${adapter.version} does not understand this payload (${problem})`;
+        return adapter.toRefusal(translation.eventName, why);
+      }
+      case "observed":
+        if (outcome.kind === "failed") throw new Fault(outcome.code);
+        return adapter.toReply(translation, null);
+    }
+  }
+
+  function toCountedAnswer(outcome: HookOutcome, tenantId: string, request: GateRequest): GateAnswer {
+    const answer =
+      outcome.kind === "answered"
+        ? outcome.answer
+        : toUnrecordedRefusal(toReason(outcome), {
+            decisionId: `dec_${newUuidV7(clock.nowMs())}`,
+            correlationId: toCorrelationId(toSessionKey(tenantId, request.runtime, request.session_id)),
+            policyRevision: bundle.revision,
+          });
+    decided.add({
+      decision: answer.decision,
+      reason: answer.reason_code,
+      effect: findTool(bundle, request.tool)?.effect ?? "unknown",
+      repeated: String(answer.repeated),
+    });
+    return answer;
+  }
+
+  const seenFields = new Set<string>();
+  /** Reported once per field and process. */
+  function noteUnknownFields(adapter: Adapter, translation: Translation): void {
+    if (translation.kind === "unrecognized" || translation.unknownFields.length === 0) return;
+    unknownFields.add({ runtime: adapter.runtime }, translation.unknownFields.length);
+    const fresh = translation.unknownFields
+      .map(maskText)
+      .filter((field) => !seenFields.has(`${adapter.runtime}${field}`));
+    if (fresh.length === 0 || seenFields.size > 1_000) return;
+    for (const field of fresh) seenFields.add(`${adapter.runtime}${field}`);
+    log.warn(
+      { runtime: adapter.runtime, version: adapter.version, fields: fresh },
+      "fields that the adapter has never seen",
+    );
+  }
+
+  return {
+    app,
+    async close() {
+      await app.close();
+      await committer.close();
+    },
+  };
+}
+
+const reasonOfFault: Readonly<Partial<Record<FaultCode, ReasonCode>>> = {
+  GATE_TIMEOUT: "GATE_TIMEOUT",
+  DATABASE_CONFLICT: "CONFLICT",
+};
+
+function toReason(outcome: HookOutcome): ReasonCode {
+  return (outcome.kind === "failed" ? reasonOfFault[outcome.code] : undefined) ?? "GATE_UNAVAILABLE";
+}
+
+function toBody(request: { readonly body: unknown }): ReceivedBody {
+  const body = request.body as ReceivedBody | undefined | null;
+  // A request without a body passes no content-type parser.
+  if (body == null) throw new Fault("MEDIA_TYPE_UNSUPPORTED");
+  return body;
+}
+
+function toOrigin(request: Pick<HttpRequest, "caller" | "headers">): HookOrigin {
+  const { caller, headers } = request;
+  if (caller === null) throw new Fault("INTERNAL", "a route without a caller");
+  const traceparent = headers["traceparent"];
+  return {
+    tenantId: caller.tenantId,
+    subject: caller.subject,
+    traceparent: typeof traceparent === "string" && traceparentPattern.test(traceparent) ? traceparent : null,
+  };
+}
+
+/** A command hook's shim reads its exit code from a header; the streams are the body's to say. */
+function sendReply(reply: HttpReply, { status, body, exitCode }: RuntimeReply): HttpReply {
+  reply.code(status).header("x-fabric-exit-code", String(exitCode));
+  if (body === null || body === undefined) return reply.send();
+  return reply.header("content-type", "application/json; charset=utf-8").send(JSON.stringify(body));
+}

@@ -1,0 +1,182 @@
+import type { UnresolvedReason, Word } from "./parsed-command.ts";
+import { hidesExpansion, toAnsiText, toDoubleQuoted, toUnquotedPieces } from "./quoting.ts";
+import type { SyntaxNode } from "./syntax-tree.ts";
+
+/** What a word is read against: its script, the variables whose value is certain, and where to report a missed expansion. */
+export type WordScope = {
+  readonly source: string;
+  readonly constants: ReadonlyMap<string, string>;
+  readonly home: string | undefined;
+  /** Value of `$IFS` is the default one, so that splitting is known. */
+  readonly splitsOnBlanks: boolean;
+  readonly onMismatch: (detail: string) => void;
+};
+
+type Part =
+  | { readonly kind: "text"; readonly text: string; readonly isQuoted: boolean }
+  | { readonly kind: "split"; readonly text: string }
+  | { readonly kind: "home" }
+  | { readonly kind: "unresolved"; readonly reason: UnresolvedReason };
+
+/** The words that one run of adjacent nodes becomes: none for an empty variable, several for one that is split. */
+export function toWords(nodes: readonly SyntaxNode[], scope: WordScope): Word[] {
+  const parts = nodes.flatMap((node, index) => toParts(node, scope, false, nodes[index + 1]));
+  const first = nodes[0];
+  const last = nodes.at(-1);
+  if (first === undefined || last === undefined) return [];
+  const source = scope.source.slice(first.start, last.end);
+  const only = parts.length === 1 ? parts[0] : undefined;
+  if (only?.kind === "split" && scope.splitsOnBlanks && !/[*?[\\]/.test(only.text))
+    return only.text
+      .split(/[ \t\n]+/)
+      .filter((text) => text !== "")
+      .map((text) => ({ kind: "literal", text }));
+  return [toWord(parts, source, scope)];
+}
+
+/** The one word that an assignment's value, a redirection's target or a quoted node becomes: never split. */
+export function toSingleWord(node: SyntaxNode, scope: WordScope): Word {
+  const parts = toParts(node, scope, false, undefined).map((part): Part =>
+    part.kind === "split" ? { kind: "text", text: part.text, isQuoted: true } : part,
+  );
+  return toWord(parts, scope.source.slice(node.start, node.end), scope);
+}
+
+function toWord(parts: readonly Part[], source: string, scope: WordScope): Word {
+  let text = "";
+  // The word with every quoted character hidden: what globs, braces and the tilde are looked for in.
+  let mask = "";
+  let reason: UnresolvedReason | undefined;
+  let prefix: string | undefined;
+  let startsAtHome = false;
+  for (const part of parts) {
+    if (part.kind === "text" || part.kind === "split") {
+      text += part.text;
+      mask += part.kind === "text" && !part.isQuoted ? part.text : "\0".repeat(part.text.length);
+      if (part.kind === "split" && /[\s*?[\\]/.test(part.text)) reason ??= "variable";
+    } else if (part.kind === "home" && text === "" && !startsAtHome) {
+      startsAtHome = true;
+    } else {
+      reason ??= part.kind === "home" ? "variable" : part.reason;
+      prefix ??= text;
+    }
+  }
+  if (/[*?[]|[+@!]\(/.test(mask)) {
+    reason ??= "glob";
+    prefix ??= text.slice(0, mask.search(/[*?[]|[+@!]\(/));
+  }
+  if (/\{[^{}]*(,|\.\.)/.test(mask)) {
+    reason ??= "brace";
+    prefix ??= text.slice(0, mask.indexOf("{"));
+  }
+  if (/^~/.test(mask)) {
+    if (/^~(\/|$)/.test(mask)) {
+      startsAtHome = true;
+      text = text.slice(1);
+      if (prefix !== undefined) prefix = prefix.slice(1);
+    } else {
+      reason ??= "home";
+      prefix ??= "";
+    }
+  }
+  if (startsAtHome && scope.home !== undefined && reason === undefined)
+    return { kind: "literal", text: scope.home + text };
+  if (startsAtHome && reason === undefined)
+    return { kind: "unresolved", reason: "home", source: `~${text}`, prefix: "" };
+  if (reason === undefined) return { kind: "literal", text };
+  const home = startsAtHome ? (scope.home ?? "~") : "";
+  return {
+    kind: "unresolved",
+    reason,
+    source: startsAtHome ? source.replace(/^"?(\$\{?HOME\}?|~)/, "~").replace(/"$/, "") : source,
+    prefix: home + (prefix ?? ""),
+  };
+}
+
+function toParts(
+  node: SyntaxNode,
+  scope: WordScope,
+  isQuoted: boolean,
+  next: SyntaxNode | undefined,
+): Part[] {
+  const text = scope.source.slice(node.start, node.end);
+  switch (node.type) {
+    case "raw_string":
+      return [{ kind: "text", text: text.slice(1, -1), isQuoted: true }];
+    case "ansi_c_string": {
+      const decoded = toAnsiText(text.slice(2, -1));
+      return decoded === undefined
+        ? [{ kind: "unresolved", reason: "encoding" }]
+        : [{ kind: "text", text: decoded, isQuoted: true }];
+    }
+    case "string":
+    case "translated_string":
+      return toStringParts(node, scope);
+    case "concatenation":
+    case "command_name":
+      return node.children.flatMap((child, index) =>
+        toParts(child, scope, isQuoted, node.children[index + 1]),
+      );
+    case "variable_assignment": {
+      const [name, equals, value] = [node.children[0], node.children[1], node.children[2]];
+      if (name === undefined || equals === undefined || value?.type === "array")
+        return [{ kind: "unresolved", reason: "syntax" }];
+      const head = scope.source.slice(name.start, equals.end);
+      return [
+        { kind: "text", text: head, isQuoted: true },
+        ...(value === undefined ? [] : toParts(value, scope, isQuoted, undefined)),
+      ];
+    }
+    case "simple_expansion":
+    case "expansion":
+      return [toVariablePart(node, text, scope, isQuoted)];
+    case "command_substitution":
+    case "process_substitution":
+      return [{ kind: "unresolved", reason: "substitution" }];
+    case "arithmetic_expansion":
+      return [{ kind: "unresolved", reason: "arithmetic" }];
+    case "array":
+    case "subscript":
+      return [{ kind: "unresolved", reason: "syntax" }];
+    case "$":
+      // `$"…"`: the dollar belongs to the string.
+      return next?.type === "string" ? [] : [{ kind: "text", text, isQuoted: true }];
+    default:
+      if (hidesExpansion(text)) scope.onMismatch(text);
+      return toUnquotedPieces(text).map((piece) => ({ kind: "text", ...piece }));
+  }
+}
+
+/** The grammar leaves some blanks of a string out of its children: what is between them is text as well. */
+function toStringParts(node: SyntaxNode, scope: WordScope): Part[] {
+  const parts: Part[] = [];
+  const opening = node.children.find(({ type }) => type === '"');
+  let at = opening?.end ?? node.start + 1;
+  const end = node.end - 1;
+  const addText = (to: number): void => {
+    const text = scope.source.slice(at, to);
+    if (hidesExpansion(text)) scope.onMismatch(text);
+    if (text !== "") parts.push({ kind: "text", text: toDoubleQuoted(text), isQuoted: true });
+  };
+  for (const child of node.children) {
+    if (child.start < at || child.type === "string_content" || child.type === '"' || child.type === "$")
+      continue;
+    addText(child.start);
+    parts.push(...toParts(child, scope, true, undefined));
+    at = child.end;
+  }
+  addText(end);
+  if (parts.length === 0) parts.push({ kind: "text", text: "", isQuoted: true });
+  return parts;
+}
+
+function toVariablePart(node: SyntaxNode, text: string, scope: WordScope, isQuoted: boolean): Part {
+  const name = /^\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))$/.exec(text);
+  const plain = name?.[1] ?? name?.[2];
+  const withDefault = /^\$\{([A-Za-z_][A-Za-z0-9_]*):?-/.exec(text);
+  const constant = scope.constants.get(plain ?? withDefault?.[1] ?? "");
+  if (constant !== undefined && (plain !== undefined || constant !== ""))
+    return isQuoted ? { kind: "text", text: constant, isQuoted: true } : { kind: "split", text: constant };
+  if (plain === "HOME" && !scope.constants.has("HOME")) return { kind: "home" };
+  return { kind: "unresolved", reason: "variable" };
+}

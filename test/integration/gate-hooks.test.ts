@@ -1,0 +1,219 @@
+import { readFile } from "node:fs/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { GateAnswer } from "../../schemas/gate.ts";
+import { openInline, openPayload } from "../../services/platform/vault-seal.ts";
+import type { GateRig, RunningGate } from "../harness/gate-rig.ts";
+import { createGateRig, ownRequest } from "../harness/gate-rig.ts";
+
+let rig: GateRig;
+let running: RunningGate;
+beforeAll(async () => {
+  rig = await createGateRig();
+  running = await rig.gate();
+});
+afterAll(() => rig.close());
+
+const bash = (command: string, rest: Record<string, unknown> = {}): Record<string, unknown> => ({
+  session_id: "claude-session",
+  prompt_id: "prompt-1",
+  transcript_path: "/h/t.jsonl",
+  cwd: "/h/project",
+  permission_mode: "default",
+  hook_event_name: "PreToolUse",
+  tool_name: "Bash",
+  tool_input: { command, description: "says what it does" },
+  tool_use_id: `toolu_${Math.random().toString(36).slice(2)}`,
+  ...rest,
+});
+
+describe("a hook of a real runtime", () => {
+  it("is allowed, and request, decision, capability and events are committed before the answer leaves", async () => {
+    const reply = await running.post("/v1/hooks/claude-code", bash("npm test"));
+    expect(reply).toMatchObject({ status: 200, json: {} });
+    const decisions = await rig.admin.query<{ answer: GateAnswer; payload_ref: string; facts: unknown }>(
+      "SELECT * FROM gate.decisions WHERE request -> 'input' ->> 'command' = 'npm test'",
+    );
+    expect(decisions.rows).toHaveLength(1);
+    const { answer, payload_ref: ref, facts } = decisions.rows[0] ?? expect.fail();
+    expect(answer).toMatchObject({
+      decision: "allow",
+      reason_code: "ALLOWED",
+      matched_rules: ["catalog.shell.run"],
+    });
+    expect(facts).toMatchObject({
+      tenant: { state: "active", version: 1 },
+      session: { version: 0, labels: [] },
+    });
+    const capability = await rig.admin.query(
+      "SELECT * FROM gate.capabilities WHERE decision_id = $1 AND plan_digest = $2 AND max_calls = 1",
+      [answer.decision_id.slice(4), answer.plan_digest],
+    );
+    expect(capability.rowCount).toBe(1);
+    const events = (await rig.events()).filter((one) => one.plan_digest === answer.plan_digest);
+    expect(events.map((one) => one.type)).toEqual([
+      "agent.tool.requested",
+      "agent.tool.authorized",
+      "agent.capability.issued",
+    ]);
+    const [requested, authorized, issued] = events;
+    expect(requested).toMatchObject({
+      payload_ref: ref,
+      correlation_id: answer.correlation_id,
+      tenant_id: "acme",
+    });
+    expect(requested?.redacted_summary).toMatchObject({ effect_class: "execute", tool_alias: "Bash" });
+    expect(authorized).toMatchObject({
+      causation_id: requested?.event_id,
+      capability_id: answer.capability?.id,
+    });
+    expect(issued).toMatchObject({
+      causation_id: authorized?.event_id,
+      capability_id: answer.capability?.id,
+    });
+    const stored = await openPayload(rig.database(), rig.keys, ref);
+    expect(stored.bytes.toString()).toContain("npm test");
+    expect(requested?.payload_digest).toBe(stored.digest);
+  });
+
+  it("is denied in the runtime's own form, with the rule's words", async () => {
+    const reply = await running.post("/v1/hooks/claude-code", bash("sudo rm -rf /"));
+    expect(reply.json).toMatchObject({
+      hookSpecificOutput: {
+        permissionDecision: "deny",
+        permissionDecisionReason: expect.stringContaining("STATIC_DENY"),
+      },
+    });
+    const last = (await rig.events()).slice(-2);
+    expect(last.map((one) => one.type)).toEqual(["agent.tool.requested", "agent.tool.denied"]);
+    expect(last[1]?.causation_id).toBe(last[0]?.event_id);
+    expect(last[1]?.policy).toMatchObject({
+      decision: "deny",
+      matched_rules: ["catalog.shell.run", "deny.shell.delete-root"],
+    });
+  });
+
+  it("links a result to its call, the call to its turn, the turn to its session", async () => {
+    const corpus = async (name: string): Promise<Record<string, unknown>> =>
+      JSON.parse(await readFile(`test/corpus/hooks/claude-code/${name}.json`, "utf8")) as Record<
+        string,
+        unknown
+      >;
+    const sessionId = "chain";
+    const same = { session_id: sessionId, prompt_id: "p-1" };
+    const start = { ...(await corpus("SessionStart")), session_id: sessionId };
+    const call = bash("ls", { ...same, tool_use_id: "toolu_chain" });
+    const prompt = { ...call, hook_event_name: "UserPromptSubmit", prompt: "please" };
+    for (const field of ["tool_name", "tool_input", "tool_use_id"])
+      delete (prompt as Record<string, unknown>)[field];
+    const result = {
+      ...call,
+      hook_event_name: "PostToolUse",
+      tool_response: { stdout: "x" },
+      duration_ms: 3,
+    };
+    for (const payload of [start, prompt, call, result]) {
+      expect((await running.post("/v1/hooks/claude-code", payload)).status).toBe(200);
+    }
+    const events = (await rig.events()).filter((one) => one.execution.session_id === sessionId);
+    const idOf = (type: string): string | undefined => events.find((one) => one.type === type)?.event_id;
+    const causeOf = (type: string): string | null | undefined =>
+      events.find((one) => one.type === type)?.causation_id;
+    expect(new Set(events.map((one) => one.correlation_id)).size).toBe(1);
+    expect(causeOf("agent.tool.completed")).toBe(idOf("agent.tool.requested"));
+    expect(events.find((one) => one.event_id === causeOf("agent.tool.requested"))?.type).toMatch(
+      /prompt|turn/,
+    );
+  });
+
+  it("is refused when nobody understands it, and its bytes are kept", async () => {
+    const before = await rig.count("gate.decisions");
+    const unknown = { ...bash("ls"), hook_event_name: "SomethingNew" };
+    for (const body of [
+      "{not json",
+      "[1,2]",
+      '"text"',
+      JSON.stringify(unknown),
+      "[".repeat(100) + "]".repeat(100),
+    ]) {
+      const reply = await running.post("/v1/hooks/claude-code", body);
+      expect(reply.status).toBe(200);
+      expect(JSON.stringify(reply.json)).toContain("PAYLOAD_UNRECOGNIZED");
+      const event = (await rig.events()).at(-1);
+      expect(event?.type).toBe("fabric.adapter.unrecognized");
+      const kept = await openPayload(rig.database(), rig.keys, event?.payload_ref ?? "");
+      expect(kept.bytes.toString()).toBe(body);
+    }
+    expect(await rig.count("gate.decisions")).toBe(before);
+  });
+
+  it("stores the exact request beside the masked one", async () => {
+    await running.post("/v1/hooks/claude-code", bash("deploy --token=abc", { session_id: "sealed" }));
+    const found = await rig.admin.query<{
+      decision_id: string;
+      request: { input: unknown };
+      request_sealed: Buffer;
+    }>(
+      "SELECT decision_id, request, request_sealed FROM gate.decisions WHERE request ->> 'session_id' = 'sealed'",
+    );
+    const row = found.rows[0] ?? expect.fail();
+    expect(JSON.stringify(row.request)).not.toContain("--token=abc");
+    const place = `gate.decisions/request_sealed/dec_${row.decision_id}`;
+    const exact = await openInline(rig.keys, "acme", place, row.request_sealed);
+    expect(exact.toString()).toContain("--token=abc");
+  });
+
+  it("keeps a payload over 64 KiB out of the group's commit, and decides on it all the same", async () => {
+    const content = "x".repeat(200_000);
+    const payload = bash("", {
+      session_id: "large",
+      tool_name: "Write",
+      tool_input: { file_path: "/h/project/a", content },
+    });
+    expect((await running.post("/v1/hooks/claude-code", payload)).json).toEqual({});
+    const found = await rig.admin.query<{ request: unknown; request_ref: string; payload_ref: string }>(
+      "SELECT * FROM gate.decisions WHERE request ->> 'session_id' = 'large'",
+    );
+    const row = found.rows[0] ?? expect.fail();
+    expect(JSON.stringify(row.request).length).toBeLessThan(1_000);
+    const exact = await openPayload(rig.database(), rig.keys, row.request_ref);
+    expect(JSON.parse(exact.bytes.toString())).toMatchObject({ input: { content } });
+    expect((await openPayload(rig.database(), rig.keys, row.payload_ref)).bytes.length).toBeGreaterThan(
+      200_000,
+    );
+  });
+});
+
+describe("a harness of one's own", () => {
+  it("gets the gate's answer", async () => {
+    const reply = await running.post("/v1/gate/decide", ownRequest("shell.run", { command: "make" }));
+    expect(reply.json).toMatchObject({
+      decision: "allow",
+      reason_code: "ALLOWED",
+      policy_revision: expect.stringMatching(/^policy@\d{4}-\d{2}-\d{2}\.\d+\+[0-9a-f]{12}$/),
+      plan_digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+      correlation_id: expect.stringMatching(/^cor_[0-9a-f-]{36}$/),
+      capability: { id: expect.stringMatching(/^cap_/), token: null },
+      repeated: false,
+    });
+  });
+
+  it("needs no capability to read", async () => {
+    const reply = await running.post("/v1/gate/decide", ownRequest("file.read", { path: "src/a.ts" }));
+    expect(reply.json).toMatchObject({ decision: "allow" });
+    expect(reply.json).not.toHaveProperty("capability");
+  });
+
+  it("is told what is wrong with its request, without its values", async () => {
+    const reply = await running.post("/v1/gate/decide", { tool: "rm", input: { password: "hunter2" } });
+    expect(reply).toMatchObject({ status: 400, json: { code: "REQUEST_INVALID", status: 400 } });
+    expect(reply.headers.get("content-type")).toContain("application/problem+json");
+    expect(reply.text).not.toContain("hunter2");
+  });
+
+  it("records a command with a NUL or half a character, and denies it", async () => {
+    for (const command of ["ls\u0000; rm", "echo \ud800"]) {
+      const reply = await running.post("/v1/gate/decide", ownRequest("shell.run", { command }));
+      expect(reply.json).toMatchObject({ decision: "deny", reason_code: "INPUT_UNREADABLE" });
+    }
+  });
+});
