@@ -55,7 +55,8 @@ format: setup ## write the format and the fixes of the linter
 	@node node_modules/eslint/bin/eslint.js . --fix || true
 	@node node_modules/prettier/bin/prettier.cjs --write --log-level warn .
 
-generate: build ## write the generated schemas and types again
+generate: setup ## write the generated schemas and types again, after a change of schemas/
+	@node node_modules/typescript/bin/tsc -p tsconfig.build.json >/dev/null || true # a new type has no TypeScript yet
 	@$(FABRIC) schema generate
 	@node node_modules/prettier/bin/prettier.cjs --write --log-level warn schemas
 

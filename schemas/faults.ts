@@ -29,6 +29,7 @@ export const faultTable = {
   ROLE_MISSING: { kind: "refused", status: 403, exit: 4, text: "the token does not carry the role" },
   TENANT_UNKNOWN: { kind: "refused", status: 403, exit: 4, text: "the token's tenant is not served here" },
   OVERLOADED: { kind: "transient", status: 503, exit: 3, text: "too much work is waiting" },
+  GATE_UNREACHABLE: { kind: "transient", status: 503, exit: 3, text: "the gate does not answer" },
   GATE_TIMEOUT: { kind: "transient", status: 503, exit: 3, text: "the decision's time budget ran out" },
   DATABASE_UNAVAILABLE: { kind: "transient", status: 503, exit: 3, text: "Postgres does not answer" },
   DATABASE_CONFLICT: { kind: "transient", status: 503, exit: 3, text: "a concurrent transaction won" },

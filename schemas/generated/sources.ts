@@ -450,7 +450,8 @@ export const summarySources: Readonly<Record<EventType, AvroRecord>> = {
             "startup",
             "resume",
             "clear",
-            "compact"
+            "compact",
+            "fork"
           ],
           "default": "unknown"
         }

@@ -98,7 +98,7 @@ export interface EnvelopeFields {
   trace: null | Trace;
 }
 
-export type SessionSource = "unknown" | "startup" | "resume" | "clear" | "compact";
+export type SessionSource = "unknown" | "startup" | "resume" | "clear" | "compact" | "fork";
 
 /** A session began or continued. Also the heartbeat that the hooks are loaded. */
 export interface AgentSessionStartedSummary {

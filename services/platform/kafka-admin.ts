@@ -1,9 +1,12 @@
 import type { Admin } from "kafkajs";
-import { ConfigResourceTypes } from "kafkajs";
+import kafkajs from "kafkajs";
 import { Fault } from "../../schemas/faults.ts";
 import { openKafka } from "./kafka-connection.ts";
 import type { KafkaEndpoint } from "./kafka.ts";
 import type { Log } from "./log.ts";
+
+// Node's ESM loader does not see this name among the exports of kafkajs' CommonJS.
+const { ConfigResourceTypes } = kafkajs;
 
 /** A topic as the broker has it. `configs` are the values in force; `overrides` those that were set on the topic. */
 export interface TopicState {

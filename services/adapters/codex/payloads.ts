@@ -33,7 +33,7 @@ const agent = ["agent_type", "cwd", "model"];
 
 export const sessionStartFields = fields(
   {},
-  { source: z.enum(["startup", "resume", "clear", "compact"]), model: text, cwd: text },
+  { source: z.enum(["startup", "resume", "clear", "compact", "fork"]), model: text, cwd: text },
   ["agent_type"],
 );
 export const sessionEndFields = fields({}, { reason: text }, agent);

@@ -1,0 +1,72 @@
+import { createLog } from "../platform/log.ts";
+import { createMetrics } from "../platform/metrics.ts";
+import type { Config } from "../platform/config.ts";
+import { describeConfig, loadConfig } from "../platform/config.ts";
+import { Fault } from "../../schemas/faults.ts";
+import type { Actions, Common } from "../cli/actions.ts";
+import { fileExists } from "../stack/machine.ts";
+import { contractActions } from "./contract-actions.ts";
+import { decideAction } from "./decide-action.ts";
+import { runDemo } from "./demo/run-demo.ts";
+import type { Place } from "./place.ts";
+import { localFiles } from "./place.ts";
+import { processors } from "./processors.ts";
+import { readActions } from "./read-actions.ts";
+import { serveRoles, toRoles } from "./serve.ts";
+import { stackActions } from "./stack-actions.ts";
+import { startGate } from "./start-gate.ts";
+import { startOperations } from "./start-operations.ts";
+import { startProcessors } from "./start-processors.ts";
+import { startRelay } from "./start-relay.ts";
+import { startSealer } from "./start-sealer.ts";
+import { tail } from "./tail.ts";
+import { issueToken } from "./tokens.ts";
+
+const starters = {
+  gate: startGate,
+  relay: startRelay,
+  sealer: startSealer,
+  processors: startProcessors,
+  operations: startOperations,
+};
+
+/** Every command of the command line, wired to the rooms that do the work. */
+export function createActions(place: Place): Actions {
+  /** The environment, else the settings that `fabric up` wrote for the named stack. */
+  async function configOf(common: Common): Promise<Config> {
+    const { envFile } = localFiles(place, common.stack);
+    return loadConfig((await fileExists(envFile)) ? { envFile } : {});
+  }
+  return {
+    ...stackActions(place, processors, starters),
+    ...contractActions(place, configOf),
+    ...readActions(configOf),
+    demo: (common, { once }) => runDemo(place, common, once),
+    async serve(common, { roles }) {
+      const config = await configOf(common);
+      const around = {
+        config,
+        log: createLog({ service: "fabric", level: config.logLevel }),
+        metrics: createMetrics({ processMetrics: true }),
+      };
+      await serveRoles(around, toRoles(roles, processors), starters, common.signal, () => undefined);
+      return { json: { stopped: true }, text: "" };
+    },
+    async configCheck(common) {
+      const shown = describeConfig(await configOf(common));
+      return { json: shown, text: JSON.stringify(shown, null, 2) };
+    },
+    decide: async (common, options) => decideAction(() => configOf(common), options),
+    tail: async (common, options) => tail(await configOf(common), common, options),
+    async tokensIssue(common, options) {
+      const config = await configOf(common);
+      if (config.authKeysFile === undefined) {
+        throw new Fault(
+          "CONFIG_INVALID",
+          "FABRIC_AUTH_KEYS_FILE is not set; tokens of other machines come from your OIDC issuer",
+        );
+      }
+      return issueToken(config.authKeysFile, options);
+    },
+  };
+}

@@ -1,0 +1,116 @@
+import { randomBytes } from "node:crypto";
+import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { z } from "zod";
+import { Fault } from "../../schemas/faults.ts";
+import type { DatabaseUser } from "../platform/config.ts";
+import type { StackEndpoints } from "../stack/stack.ts";
+import { writeAtomically } from "../stack/state.ts";
+import type { LocalFiles } from "./place.ts";
+
+/** The gate's address of a local stack, when it is free: the one in the documentation. */
+const usualGatePort = 7411;
+
+const passwordsSchema = z.record(z.string(), z.string().min(16));
+
+/** A password per Postgres role, made once and kept with mode 0600. */
+export async function loadOrMakePasswords(files: LocalFiles): Promise<Record<string, string>> {
+  await mkdir(files.dir, { recursive: true, mode: 0o700 });
+  const roles = z
+    .record(z.string(), z.string())
+    .parse(JSON.parse(await readFile(`${files.migrationsDir}/roles.json`, "utf8")));
+  const known = await readFile(files.passwordsFile, "utf8").then(
+    (text) => passwordsSchema.parse(JSON.parse(text)),
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return {} as Record<string, string>;
+      throw new Fault("CONFIG_INVALID", `\`${files.passwordsFile}\` cannot be read`, { cause: error });
+    },
+  );
+  const all = { ...known };
+  for (const role of Object.keys(roles)) all[role] ??= randomBytes(24).toString("base64url");
+  await writeAtomically(files.passwordsFile, `${JSON.stringify(all, null, 2)}\n`, 0o600);
+  return all;
+}
+
+/** Writes the settings of a local stack as an env file with mode 0600; the gate keeps its port while it is free. */
+export async function writeLocalSettings(
+  files: LocalFiles,
+  endpoints: StackEndpoints,
+  passwords: Readonly<Record<string, string>>,
+): Promise<void> {
+  const gatePort = await keepGatePort(files);
+  const lines: [string, string][] = [
+    ["FABRIC_ENVIRONMENT", "local"],
+    ["FABRIC_KAFKA_BROKERS", endpoints.kafkaBrokers.join(",")],
+    ["FABRIC_REGISTRY_URL", endpoints.registryUrl],
+    ["FABRIC_GATE_PORT", String(gatePort)],
+    ["FABRIC_GATE_URL", `http://127.0.0.1:${String(gatePort)}`],
+    ["FABRIC_POLICY_DIR", files.policyDir],
+    ["FABRIC_KEK_FILE", files.kekFile],
+    ["FABRIC_AUTH_KEYS_FILE", files.authKeysFile],
+    ["FABRIC_SEAL_KEY_FILE", files.sealKeyFile],
+    ["FABRIC_TOKEN_FILE", files.tokenFile],
+    ["FABRIC_DATABASE_URL_ADMIN", endpoints.postgresUrl],
+  ];
+  for (const [role, password] of Object.entries(passwords)) {
+    const user = role.replace(/^fabric_/, "") as DatabaseUser;
+    lines.push([`FABRIC_DATABASE_URL_${user.toUpperCase()}`, roleUrl(endpoints.postgresUrl, role, password)]);
+  }
+  const text = [
+    "# Settings of the local stack, written by `fabric up`.",
+    ...lines.map(([k, v]) => `${k}=${v}`),
+    "",
+  ];
+  await writeAtomically(files.envFile, text.join("\n"), 0o600);
+}
+
+function roleUrl(adminUrl: string, role: string, password: string): string {
+  const address = new URL(adminUrl);
+  address.username = role;
+  address.password = password;
+  return address.href;
+}
+
+async function keepGatePort(files: LocalFiles): Promise<number> {
+  const before = await readFile(files.envFile, "utf8").catch(() => "");
+  const kept = /^FABRIC_GATE_PORT=(\d+)$/m.exec(before)?.[1];
+  // A gate that runs already holds its port: it stays the stack's port.
+  if (kept !== undefined) return Number(kept);
+  return (await isFree(usualGatePort)) ? usualGatePort : freePort();
+}
+
+/** A port of 127.0.0.1 that nobody holds at this moment. */
+export async function freePort(): Promise<number> {
+  return listenOnce(0);
+}
+
+async function isFree(port: number): Promise<boolean> {
+  return listenOnce(port).then(
+    () => true,
+    () => false,
+  );
+}
+
+function listenOnce(port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(port, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => {
+        if (address === null || typeof address === "string") reject(new Error("no port was given"));
+        else resolve(address.port);
+      });
+    });
+  });
+}
+
+/** Writes a secret once, mode 0600; what is there stays. */
+export async function writeSecretOnce(path: string, make: () => string | Promise<string>): Promise<void> {
+  try {
+    await writeFile(path, await make(), { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    await chmod(path, 0o600);
+  }
+}

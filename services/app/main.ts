@@ -1,0 +1,40 @@
+#!/usr/bin/env node
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { runCommandLine } from "../cli/program.ts";
+import { thisMachine } from "../stack/machine.ts";
+import { createActions } from "./actions.ts";
+import { findPlace } from "./place.ts";
+
+const stop = new AbortController();
+let asked = 0;
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, () => {
+    asked += 1;
+    stop.abort();
+    // The second Ctrl-C is a person who does not want to wait.
+    if (asked > 1) process.exit(130);
+  });
+}
+// A reader that went away (`| head`) ends the output, not the program with a stack trace.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(0);
+});
+
+const place = await findPlace(process.cwd());
+const manifest = JSON.parse(await readFile(join(place.packageDir, "package.json"), "utf8")) as {
+  version: string;
+};
+const exit = await runCommandLine(process.argv.slice(2), createActions(place), {
+  stdout: (text) => process.stdout.write(text),
+  stderr: (text) => process.stderr.write(text),
+  readStdin: async () => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+    return Buffer.concat(chunks).toString("utf8");
+  },
+  colour: process.stdout.isTTY && thisMachine().env["NO_COLOR"] === undefined,
+  signal: stop.signal,
+  version: manifest.version,
+});
+process.exitCode = exit;

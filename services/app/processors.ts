@@ -1,0 +1,5 @@
+import { audit } from "../../processors/audit/audit.ts";
+import type { Processor } from "../../processors/kit/processor.ts";
+
+/** The processors that ship; a new one is added here. */
+export const processors: readonly Processor[] = [audit];

@@ -1,0 +1,82 @@
+import type { Actions, Common } from "../cli/actions.ts";
+import type { TraceRow } from "../cli/trace-tree.ts";
+import { renderTraceTree, toTraceTree } from "../cli/trace-tree.ts";
+import { Fault } from "../../schemas/faults.ts";
+import type { Config } from "../platform/config.ts";
+import type { Database } from "../platform/postgres.ts";
+import { toUuid } from "../platform/ids.ts";
+import { serviceDatabase } from "./wiring.ts";
+import { verifyTrail } from "./verify-trail.ts";
+
+/** `fabric trace` and `fabric audit …`: reading what was recorded, as the auditor. */
+export function readActions(
+  configOf: (common: Common) => Promise<Config>,
+): Pick<Actions, "trace" | "auditVerify" | "auditWho"> {
+  async function withAuditor<T>(common: Common, work: (database: Database, config: Config) => Promise<T>): Promise<T> {
+    const config = await configOf(common);
+    const database = serviceDatabase(config, "auditor", { maxConnections: 2 });
+    try {
+      return await work(database, config);
+    } finally {
+      await database.end();
+    }
+  }
+  return {
+    trace: (common, { id }) =>
+      withAuditor(common, async (database) => {
+        const rows = await loadTrace(database, id);
+        if (rows.length === 0) {
+          throw new Fault("USAGE", `nothing is recorded under \`${id}\`; give an event, correlation, session, tool call or decision id`);
+        }
+        const forest = toTraceTree(rows);
+        return { json: forest, text: renderTraceTree(forest) };
+      }),
+    auditVerify: (common, { tenant }) =>
+      withAuditor(common, async (database, config) => {
+        const report = await verifyTrail(config, database, tenant);
+        return { json: report, text: renderVerify(report), exit: report.exitCode };
+      }),
+    auditWho: (common, { toolCallId, tenant }) =>
+      withAuditor(common, async (database) => {
+        const report = await loadWho(database, toolCallId, tenant);
+        return { json: report, text: renderWho(report), exit: report.calls.length === 0 ? 1 : 0 };
+      }),
+  };
+}
+
+const eventUuid = /^evt_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Every event of the correlations that an id belongs to. */
+async function loadTrace(database: Database, id: string): Promise<TraceRow[]> {
+  const { rows } = await database.query<{
+    event_id: string;
+    causation_id: string | null;
+    event_type: string;
+    recorded_at: Date;
+    decision: string | null;
+    reason_code: string | null;
+    tool: string | null;
+    tool_call_id: string | null;
+    agent_id: string | null;
+  }>(
+    `SELECT 'evt_' || event_id AS event_id, causation_id, event_type, recorded_at, decision, reason_code, tool, tool_call_id, agent_id
+     FROM audit.trail
+     WHERE correlation_id IN (
+       SELECT $1 UNION
+       SELECT correlation_id FROM audit.trail WHERE event_id = $2::uuid UNION
+       SELECT correlation_id FROM audit.trail WHERE tool_call_id = $1 UNION
+       SELECT correlation_id FROM audit.trail WHERE session_id = $1 UNION
+       SELECT correlation_id FROM audit.trail WHERE decision_id = $1)
+     ORDER BY recorded_at, event_id`,
+    [id, eventUuid.test(id) ? toUuid(id) : null],
+  );
+  return rows.map((row) => ({
+    eventId: row.event_id,
+    causationId: row.causation_id,
+    type: row.event_type,
+    recordedAtMs: row.recorded_at.getTime(),
+    about: [row.decision, row.reason_code, row.tool, row.tool_call_id, row.agent_id === null ? null : `agent ${row.agent_id}`]
+      .filter((part) => part !== null)
+      .join(" "),
+  }));
+}

@@ -1,0 +1,95 @@
+import type { Processor } from "../../processors/kit/processor.ts";
+import { Fault } from "../../schemas/faults.ts";
+import type { RunningService, Surroundings } from "./wiring.ts";
+
+/** How each role of `fabric serve` is started. */
+export interface RoleStarters {
+  gate(around: Surroundings, signal: AbortSignal): Promise<RunningService>;
+  relay(around: Surroundings, fatal: (error: unknown) => void): RunningService;
+  sealer(around: Surroundings, signal: AbortSignal): Promise<RunningService>;
+  processors(
+    around: Surroundings,
+    processors: readonly Processor[],
+    signal: AbortSignal,
+  ): Promise<RunningService>;
+  /** Health and metrics of the whole process. */
+  operations(around: Surroundings, services: readonly RunningService[]): Promise<RunningService>;
+}
+
+/** What `fabric serve` was asked to run. */
+export interface Roles {
+  readonly gate: boolean;
+  readonly relay: boolean;
+  readonly sealer: boolean;
+  readonly processors: readonly Processor[];
+}
+
+/** `gate relay`, `processor audit`, or nothing for all; throws USAGE on a word that is no role. */
+export function toRoles(words: readonly string[], known: readonly Processor[]): Roles {
+  if (words.length === 0) return { gate: true, relay: true, sealer: true, processors: known };
+  const chosen = new Set<Processor>();
+  const roles = { gate: false, relay: false, sealer: false };
+  for (let index = 0; index < words.length; index += 1) {
+    const word = words[index] ?? "";
+    if (word === "gate" || word === "relay" || word === "sealer") roles[word] = true;
+    else if (word === "processor") {
+      index += 1;
+      const found = known.find((one) => one.name === words[index]);
+      if (found === undefined) {
+        throw new Fault(
+          "USAGE",
+          `\`processor ${words[index] ?? ""}\` is unknown; there are: ${known.map((one) => one.name).join(", ")}`,
+        );
+      }
+      chosen.add(found);
+    } else {
+      throw new Fault("USAGE", `\`${word}\` is no role; roles are gate, relay, sealer, processor <name>`);
+    }
+  }
+  return { ...roles, processors: [...chosen] };
+}
+
+/**
+ * Runs the roles until the signal, then ends them in the reverse order of their start: the gate first stops taking
+ * work, the relay goes last, so that what was committed still leaves. Rejects when a service dies by itself.
+ */
+export async function serveRoles(
+  around: Surroundings,
+  roles: Roles,
+  starters: RoleStarters,
+  signal: AbortSignal,
+  ready: (services: readonly RunningService[]) => void,
+): Promise<void> {
+  const running: RunningService[] = [];
+  let die: (error: unknown) => void = () => undefined;
+  const death = new Promise<never>((_resolve, reject) => (die = reject));
+  death.catch(() => undefined);
+  try {
+    if (roles.relay) running.push(starters.relay(around, die));
+    if (roles.sealer) running.push(await starters.sealer(around, signal));
+    if (roles.processors.length > 0)
+      running.push(await starters.processors(around, roles.processors, signal));
+    if (roles.gate) running.push(await starters.gate(around, signal));
+    running.push(await starters.operations(around, running));
+    for (const one of running) around.log.info({ service: one.name, address: one.address }, "started");
+    ready(running);
+    await Promise.race([aborted(signal), death]);
+  } catch (error) {
+    // A stop that came while a service still waited for its database is a stop, not a failure.
+    if (!signal.aborted) throw error;
+  } finally {
+    for (const one of running.reverse()) {
+      await one
+        .close()
+        .catch((error: unknown) => around.log.error({ err: error, service: one.name }, "did not end well"));
+    }
+    around.log.info("stopped");
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

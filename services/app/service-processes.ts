@@ -1,0 +1,132 @@
+import { mkdir, readFile, readdir, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { z } from "zod";
+import { Fault } from "../../schemas/faults.ts";
+import { endRecorded, launch, loadLive } from "../stack/process-record.ts";
+import { thisMachine } from "../stack/machine.ts";
+import { writeAtomically } from "../stack/state.ts";
+import { freePort } from "./local-settings.ts";
+import type { LocalFiles } from "./place.ts";
+
+/** A service process of a local stack, as its record on disk tells. */
+export interface ServiceProcess {
+  readonly name: string;
+  readonly roles: readonly string[];
+  /** Port of its health and metrics. */
+  readonly port: number;
+  readonly pid: number;
+}
+
+const describedSchema = z.object({ name: z.string(), roles: z.array(z.string()), port: z.number() });
+
+/** Longest time from start to ready: JVMs of the same machine may still be warming up. */
+const readyDeadlineMs = 60_000;
+/** A service drains its batch and its group membership within this. */
+const stopDeadlineMs = 15_000;
+
+const filesOf = (files: LocalFiles, name: string) => ({
+  record: join(files.dir, `${name}.process`),
+  described: join(files.dir, `${name}.json`),
+  log: join(files.dir, `${name}.log`),
+});
+
+/** Starts `fabric serve <roles>` in the background and answers when it is ready; its log is beside its record. */
+export async function startServiceProcess(
+  files: LocalFiles,
+  name: string,
+  roles: readonly string[],
+  settings: Readonly<Record<string, string>> = {},
+): Promise<ServiceProcess> {
+  await mkdir(files.dir, { recursive: true, mode: 0o700 });
+  const { record, described, log } = filesOf(files, name);
+  const before = await loadLive(record);
+  if (before !== undefined)
+    throw new Fault(
+      "USAGE",
+      `\`${name}\` runs already as process ${String(before.pid)}; \`fabric down\` ends it`,
+    );
+  const port = await freePort();
+  await writeAtomically(described, JSON.stringify({ name, roles, port }));
+  const identity = await launch(
+    {
+      command: process.execPath,
+      args: [fileURLToPath(new URL("./main.js", import.meta.url)), "serve", ...roles],
+      env: { ...inherited(), FABRIC_ENV_FILE: files.envFile, FABRIC_HTTP_PORT: String(port), ...settings },
+      cwd: files.dir,
+    },
+    record,
+    log,
+  );
+  if (identity === undefined) throw new Fault("STACK_FAILED", `\`${name}\` ended at once; see ${log}`);
+  await untilReady(name, port, record, log);
+  return { name, roles, port, pid: identity.pid };
+}
+
+/** Only what a process needs to run at all; no key of an agent or a provider goes into a service. */
+function inherited(): Record<string, string | undefined> {
+  const { PATH, HOME, LANG, TZ, TMPDIR, FABRIC_RUN_MARK } = thisMachine().env;
+  return { PATH, HOME, LANG, TZ, TMPDIR, FABRIC_RUN_MARK };
+}
+
+async function untilReady(name: string, port: number, record: string, log: string): Promise<void> {
+  const until = Date.now() + readyDeadlineMs;
+  let last = "no answer";
+  while (Date.now() < until) {
+    if ((await loadLive(record)) === undefined)
+      throw new Fault("STACK_FAILED", `\`${name}\` ended; see ${log}`);
+    const answer = await readReadiness(port);
+    if (answer.ready) return;
+    last = answer.text;
+    await wait(50);
+  }
+  throw new Fault(
+    "STACK_FAILED",
+    `\`${name}\` is not ready after ${String(readyDeadlineMs / 1000)} s (${last}); see ${log}`,
+  );
+}
+
+/** What `/readyz` of a service says now. */
+export async function readReadiness(port: number): Promise<{ ready: boolean; text: string; body: unknown }> {
+  try {
+    const response = await fetch(`http://127.0.0.1:${String(port)}/readyz`, {
+      signal: AbortSignal.timeout(2_000),
+    });
+    const text = await response.text();
+    return { ready: response.ok, text, body: JSON.parse(text) as unknown };
+  } catch (error) {
+    return { ready: false, text: error instanceof Error ? error.message : String(error), body: null };
+  }
+}
+
+/** Every service process of the stack that is alive. */
+export async function listServiceProcesses(files: LocalFiles): Promise<ServiceProcess[]> {
+  const names = await readdir(files.dir).catch(() => [] as string[]);
+  const found: ServiceProcess[] = [];
+  for (const file of names.filter((one) => one.endsWith(".process")).sort()) {
+    const name = basename(file, ".process");
+    const live = await loadLive(join(files.dir, file));
+    const described = await readFile(filesOf(files, name).described, "utf8").then(
+      (text) => describedSchema.safeParse(JSON.parse(text)),
+      () => null,
+    );
+    if (live !== undefined && described?.success === true) found.push({ ...described.data, pid: live.pid });
+  }
+  return found;
+}
+
+/** Ends one service in good order, by force past the deadline. */
+export async function stopServiceProcess(files: LocalFiles, name: string): Promise<void> {
+  const { record, described } = filesOf(files, name);
+  await endRecorded(record, "SIGTERM", stopDeadlineMs);
+  await rm(record, { force: true });
+  await rm(described, { force: true });
+}
+
+/** Ends all of them, those that came last first. */
+export async function stopServiceProcesses(files: LocalFiles): Promise<number> {
+  const running = await listServiceProcesses(files);
+  await Promise.all(running.map((one) => stopServiceProcess(files, one.name)));
+  return running.length;
+}

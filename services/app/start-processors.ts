@@ -1,0 +1,74 @@
+import type { Processor } from "../../processors/kit/processor.ts";
+import { createVaultLetterSealer } from "../host/letter-sealer.ts";
+import { startHost } from "../host/host.ts";
+import { requireSetting } from "../platform/config.ts";
+import { systemClock } from "../platform/clock.ts";
+import { reportReader } from "../platform/contract-tables.ts";
+import { openTenantKeys } from "../platform/vault-seal.ts";
+import { loadKekFile } from "../vault/kek-file.ts";
+import type { RunningService, Surroundings } from "./wiring.ts";
+import { codecWhenRegistered, kafkaEndpoint, registryOf, serviceDatabase } from "./wiring.ts";
+
+/** Six partitions a topic and a few topics at once; more only queues in Postgres. */
+const hostConnections = 8;
+
+/** Runs processors in one host, each in its own consumer group. */
+export async function startProcessors(
+  around: Surroundings,
+  processors: readonly Processor[],
+  signal: AbortSignal,
+): Promise<RunningService> {
+  const { config } = around;
+  const log = around.log.child({ service: "host" });
+  const kek = await loadKekFile(
+    requireSetting(config.kekFile, "FABRIC_KEK_FILE", "letters are sealed under the key-encryption key"),
+  );
+  const database = serviceDatabase(config, "host", {
+    maxConnections: hostConnections,
+    // The host's own tables, then those of each processor: the same statements run in a shadow schema.
+    searchPath: ["host", ...processors.map((processor) => processor.name)],
+  });
+  const registry = registryOf(config);
+  const codec = await codecWhenRegistered(database, registry, log, signal);
+  for (const processor of processors) {
+    await reportReader(database, {
+      consumer: processor.name,
+      consumerVersion: processor.version,
+      types: processor.topics,
+    });
+  }
+  const host = startHost({
+    processors,
+    endpoint: kafkaEndpoint(config, "fabric-host"),
+    database,
+    codec,
+    sealer: createVaultLetterSealer(openTenantKeys(database, kek)),
+    metrics: around.metrics,
+    log,
+    clock: systemClock,
+    environment: config.environment,
+    topicPrefix: config.kafka.topicPrefix,
+    groupPrefix: config.kafka.topicPrefix,
+  });
+  return {
+    name: `processor ${processors.map((processor) => processor.name).join(", ")}`,
+    probes: Object.fromEntries(
+      processors.map(({ name }) => [
+        `processor ${name}`,
+        () => {
+          const health = host.health().get(name);
+          const ready = health?.ready === true;
+          return Promise.resolve({
+            state: ready ? ("up" as const) : ("down" as const),
+            detail: health?.reasons.join("; ") ?? "",
+          });
+        },
+      ]),
+    ),
+    async close() {
+      await host.stop();
+      registry.close();
+      await database.end();
+    },
+  };
+}
