@@ -1,0 +1,143 @@
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { StackHandle } from "../../services/stack/stack.ts";
+import { upStack } from "../../services/stack/stack.ts";
+import { avro } from "./avro.ts";
+import { createBenchDatabase } from "./bench-database.ts";
+import type { Bench, Figure, Row, Sizes } from "./figure.ts";
+import { gate } from "./gate.ts";
+import { host } from "./host.ts";
+import { latency } from "./latency.ts";
+import { memory } from "./memory.ts";
+import { relay } from "./relay.ts";
+import { renderTable, saveReport } from "./report.ts";
+
+const figures: Readonly<Record<string, Figure>> = { avro, relay, latency, host, gate, memory };
+
+/** The checkout: `test/bench` and its Java peer are no part of the compiled product. */
+function findProjectDir(): string {
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (!existsSync(join(folder, "Makefile"))) {
+    const parent = dirname(folder);
+    if (parent === folder) throw new Error("benchmarks run in a checkout, with `make bench`");
+    folder = parent;
+  }
+  return folder;
+}
+
+function sizeOf(name: string, byDefault: number): number {
+  const text = process.env[name];
+  if (text === undefined || text === "") return byDefault;
+  const value = Number(text);
+  if (!Number.isFinite(value) || value <= 0) throw new Error(`${name} is a positive number, not ${text}`);
+  return value;
+}
+
+function readSizes(): Sizes {
+  return {
+    rows: sizeOf("ROWS", 200_000),
+    repetitions: sizeOf("REPS", 3),
+    seconds: sizeOf("SECONDS", 10),
+    minutes: sizeOf("MINUTES", 5),
+  };
+}
+
+function commandOf(name: string): string {
+  const set = ["ROWS", "REPS", "SECONDS", "MINUTES"].flatMap((size) => {
+    const value = process.env[size];
+    return value === undefined || value === "" ? [] : [`${size}=${value}`];
+  });
+  return [...set, `make bench NAME=${name}`].join(" ");
+}
+
+async function run(names: readonly string[]): Promise<void> {
+  const projectDir = findProjectDir();
+  const sizes = readSizes();
+  const startedMs = performance.now();
+  const ends: (() => Promise<unknown>)[] = [];
+  let handle: Promise<StackHandle> | undefined;
+  let databases = 0;
+
+  const progress = (line: string): void => {
+    const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+    process.stderr.write(`${seconds.padStart(7)} s  ${line}\n`);
+  };
+  async function endAll(): Promise<void> {
+    for (let end = ends.pop(); end !== undefined; end = ends.pop()) {
+      await end().catch((error: unknown) => {
+        progress(`ending: ${String(error)}`);
+      });
+    }
+  }
+  let leaving = false;
+  const leave = (): void => {
+    if (leaving) return;
+    leaving = true;
+    progress("broken off: everything that was started ends now");
+    void endAll().then(() => process.exit(130));
+  };
+  process.on("SIGINT", leave);
+  process.on("SIGTERM", leave);
+
+  const stack = (): Promise<StackHandle> => {
+    handle ??= upStack({
+      rootDir: projectDir,
+      name: "bench",
+      detach: false,
+      // Debezium reads the write-ahead log; the setting is the same for every contestant.
+      postgres: { wal_level: "logical" },
+      kafka: { jvmFlags: ["-Xmx1g"] },
+      log: progress,
+    }).then((up) => {
+      ends.unshift(() => up.stop());
+      return up;
+    });
+    return handle;
+  };
+  const benchOf = (name: string): Bench => ({
+    projectDir,
+    sizes,
+    command: commandOf(name),
+    progress: (line) => progress(`${name}: ${line}`),
+    stack,
+    async database(purpose) {
+      const { postgresUrl } = await stack();
+      databases += 1;
+      const database = await createBenchDatabase(
+        postgresUrl,
+        projectDir,
+        `bench_${String(process.pid)}_${String(databases)}_${purpose}`,
+      );
+      ends.push(() => database.drop());
+      return database;
+    },
+    onEnd: (end) => ends.push(end),
+  });
+
+  const rows: Row[] = [];
+  try {
+    for (const name of names) {
+      const figure = figures[name];
+      if (figure === undefined) continue;
+      const measured = await figure(benchOf(name));
+      progress(`${name}: report in ${await saveReport(projectDir, name, measured)}`);
+      rows.push(...measured);
+    }
+  } finally {
+    await endAll();
+  }
+  process.stdout.write(`\n${renderTable(rows)}\n`);
+}
+
+const asked = process.argv.slice(2);
+const unknown = asked.find((name) => figures[name] === undefined);
+if (unknown !== undefined) {
+  console.error(`there is no benchmark \`${unknown}\`: take one of ${Object.keys(figures).join(", ")}`);
+  process.exitCode = 2;
+} else {
+  run(asked.length > 0 ? asked : Object.keys(figures)).catch((error: unknown) => {
+    console.error(error);
+    process.exitCode = 1;
+  });
+}
