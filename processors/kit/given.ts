@@ -63,7 +63,8 @@ export interface Outcome {
 
 /**
  * `given(processor).when(events)`: projects the events in order and applies the changes to a recording transaction.
- * Events of a topic that the processor does not read are refused, since the host would never deliver them.
+ * Event n comes from offset n of partition 0 of its topic. One of a topic that the processor does not read is refused:
+ * the host would never deliver it.
  */
 export function given(
   processor: Processor,
@@ -73,7 +74,9 @@ export function given(
     async when(...events) {
       const stray = events.find((event) => !processor.topics.includes(event.type));
       if (stray !== undefined) throw new Error(`\`${processor.name}\` does not read ${stray.type}`);
-      const changes = events.flatMap((event) => processor.project(event));
+      const changes = events.flatMap((event, index) =>
+        processor.project(event, { topic: event.type, partition: 0, offset: BigInt(index) }),
+      );
       const tx = recordingTransaction(answer);
       const emissions = await processor.apply(tx, changes);
       return { changes, statements: tx.statements, emissions };

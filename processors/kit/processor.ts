@@ -3,6 +3,14 @@ import type { Envelope } from "../../schemas/envelope.ts";
 import type { Emission } from "./emission.ts";
 import type { Transaction } from "./transaction.ts";
 
+/** Where an event came from: the record's place in the log. */
+export interface Source {
+  /** The topic's name on the broker, prefix included. */
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: bigint;
+}
+
 /**
  * What a platform team writes. `T` are the topics that it reads, `C` its changes, `E` the types that it may emit.
  * The host owns the rest: decoding, the inbox, the transaction, the offset, faults.
@@ -15,8 +23,8 @@ export interface ProcessorDefinition<T extends EventType, C, E extends EventType
   readonly topics: readonly T[];
   /** Types that `apply` may return; anything else is a fault of the processor. */
   readonly emits?: readonly E[];
-  /** Pure: one event to its changes. A throw buries this one event. */
-  project(event: Envelope<T>): readonly C[];
+  /** Pure: one event to its changes; most need no `source`. A throw buries this one event. */
+  project(event: Envelope<T>, source: Source): readonly C[];
   /**
    * Set-based: all changes of a batch, in the partition's order, in the host's transaction. May return emissions.
    * A throw of poison kind makes the host split the batch until the bad event stands alone.
@@ -31,7 +39,7 @@ export interface Processor {
   readonly version: string;
   readonly topics: readonly EventType[];
   readonly emits: readonly EventType[];
-  project(event: Envelope): readonly unknown[];
+  project(event: Envelope, source: Source): readonly unknown[];
   apply(tx: Transaction, changes: readonly unknown[]): Promise<readonly Emission[]>;
 }
 
@@ -56,7 +64,7 @@ export function defineProcessor<const T extends EventType, C, const E extends Ev
     version: definition.version ?? "1",
     topics: definition.topics,
     emits: definition.emits ?? [],
-    project: (event) => definition.project(event as Envelope<T>),
+    project: (event, source) => definition.project(event as Envelope<T>, source),
     apply: async (tx, changes) => (await definition.apply(tx, changes as readonly C[])) ?? [],
   };
 }

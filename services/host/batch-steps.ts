@@ -69,9 +69,12 @@ const project: Step = {
   name: "project",
   run(work) {
     const changes: unknown[] = [];
+    const { topic, partition } = work.position;
     for (const { record, event } of work.claimed) {
       try {
-        changes.push(...work.processor.project(event));
+        for (const change of work.processor.project(event, { topic, partition, offset: record.offset })) {
+          changes.push(change);
+        }
       } catch (error) {
         work.letters.push(toLetter(record, event, classify(error, "project"), 1, work.letterContext));
       }

@@ -263,7 +263,6 @@ export class ProcessorHost {
       });
       one.schemaWaitSinceMs = null;
       await this.#run(one, read, batch.lastOffset + 1n, control);
-      one.attempts = 0;
     } catch (error) {
       await this.#failed(one, error);
     }
@@ -349,6 +348,7 @@ export class ProcessorHost {
     const nowMs = this.#options.clock.nowMs();
     one.position = { ...work.position, nextOffset: work.nextOffset };
     one.lastProgressMs = nowMs;
+    one.attempts = 0;
     one.lastRecordMs = work.records.at(-1)?.record.timestampMs ?? one.lastRecordMs;
     const lag = lagOf(one, nowMs);
     this.#options.metrics.lag(one, lag.records, lag.seconds);

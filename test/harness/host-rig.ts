@@ -58,7 +58,12 @@ export const modelEvent = (n: number, tenantId = "acme"): Envelope<"agent.model.
       cost_micros: null,
       error_kind: null,
     }),
-    { eventId: `evt_${newUuidV7(Date.now())}`, tenantId, correlationId: `cor_${n}`, recordedAtMs: Date.now() },
+    {
+      eventId: `evt_${newUuidV7(Date.now())}`,
+      tenantId,
+      correlationId: `cor_${n}`,
+      recordedAtMs: Date.now(),
+    },
   );
 
 interface LedgerChange {
@@ -114,10 +119,18 @@ export interface HostRig {
   readonly admin: Admin;
   readonly lines: Line[];
   topicOf(type: EventType): string;
-  createTopics(types: readonly EventType[], partitions?: number, config?: Record<string, string>): Promise<void>;
+  createTopics(
+    types: readonly EventType[],
+    partitions?: number,
+    config?: Record<string, string>,
+  ): Promise<void>;
   publish(events: readonly Envelope[], to?: { readonly partition?: number }): Promise<void>;
+  publishInTransaction(events: readonly Envelope[], end: "commit" | "abort"): Promise<void>;
   publishBytes(type: EventType, values: readonly (Buffer | null)[], partition?: number): Promise<void>;
-  start(processors: readonly Processor[], options?: Partial<HostOptions>): Host & { render(): Promise<string> };
+  start(
+    processors: readonly Processor[],
+    options?: Partial<HostOptions>,
+  ): Host & { render(): Promise<string> };
   ledger(): Promise<{ readonly rows: number; readonly events: number; readonly sum: number }>;
   watermarks(processor?: string): Promise<Map<string, bigint>>;
   committed(type: EventType, processor?: string): Promise<Map<number, bigint>>;
@@ -188,6 +201,23 @@ export async function openHostRig(): Promise<HostRig> {
         });
       }
     },
+    async publishInTransaction(events, end) {
+      const writer = kafka.producer({
+        transactionalId: `${prefix}tx`,
+        maxInFlightRequests: 1,
+        idempotent: true,
+      });
+      await writer.connect();
+      const transaction = await writer.transaction();
+      for (const event of events) {
+        await transaction.send({
+          topic: topicOf(event.type),
+          messages: [{ partition: 0, value: codec.encode(event).bytes }],
+        });
+      }
+      await transaction[end]();
+      await writer.disconnect();
+    },
     async publishBytes(type, values, partition = 0) {
       await producer.send({
         topic: topicOf(type),
@@ -208,7 +238,9 @@ export async function openHostRig(): Promise<HostRig> {
         endpoint: { brokers: kafkaBrokers, clientId: `host-${randomUUID().slice(0, 8)}` },
         database: hostDatabase,
         codec,
-        sealer: createVaultLetterSealer(openTenantKeys(hostDatabase, openMemoryKek("test", Buffer.alloc(32, 7)))),
+        sealer: createVaultLetterSealer(
+          openTenantKeys(hostDatabase, openMemoryKek("test", Buffer.alloc(32, 7))),
+        ),
         metrics,
         log,
         clock: systemClock,

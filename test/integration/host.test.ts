@@ -12,14 +12,18 @@ afterEach(async () => {
 });
 
 const type = "agent.model.completed" as const;
-const many = (count: number, from = 0) => Array.from({ length: count }, (_, index) => modelEvent(from + index));
+const many = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, index) => modelEvent(from + index));
 
 describe("host", () => {
   it("projects every event once and commits last + 1 to the group, so that a restart is handed nothing", async () => {
     await rig.createTopics([type], 3);
     await rig.publish(many(500));
     const first = rig.start([ledgerProcessor()]);
-    await eventually(() => rig.ledger(), ({ rows }) => rows >= 500);
+    await eventually(
+      () => rig.ledger(),
+      ({ rows }) => rows >= 500,
+    );
     await first.stop();
     expect(await rig.ledger()).toMatchObject({ rows: 500, events: 500 });
     const ends = await rig.admin.fetchTopicOffsets(rig.topicOf(type));
@@ -32,7 +36,10 @@ describe("host", () => {
 
     const second = rig.start([ledgerProcessor()]);
     await rig.publish(many(1, 500));
-    await eventually(() => rig.ledger(), ({ rows }) => rows >= 501);
+    await eventually(
+      () => rig.ledger(),
+      ({ rows }) => rows >= 501,
+    );
     expect(await rig.ledger()).toMatchObject({ rows: 501, events: 501 });
     expect(await second.render()).not.toContain("fabric_host_duplicates_total{");
   });
@@ -41,7 +48,10 @@ describe("host", () => {
     await rig.createTopics([type]);
     await rig.publish(many(50));
     const first = rig.start([ledgerProcessor()]);
-    await eventually(() => rig.ledger(), ({ rows }) => rows >= 50);
+    await eventually(
+      () => rig.ledger(),
+      ({ rows }) => rows >= 50,
+    );
     await first.stop();
     await rig.admin.setOffsets({
       groupId: `${rig.prefix}ledger`,
@@ -52,7 +62,10 @@ describe("host", () => {
     await rig.sql.query("DELETE FROM host.inbox");
     rig.start([ledgerProcessor()]);
     await rig.publish(many(10, 50));
-    await eventually(() => rig.ledger(), ({ rows }) => rows >= 60);
+    await eventually(
+      () => rig.ledger(),
+      ({ rows }) => rows >= 60,
+    );
     expect(await rig.ledger()).toMatchObject({ rows: 60, events: 60 });
   });
 
@@ -64,7 +77,10 @@ describe("host", () => {
     await rig.publish(events, { partition: 1 });
     await rig.publish([modelEvent(1_000)], { partition: 1 });
     const host = rig.start([ledgerProcessor()]);
-    await eventually(() => rig.watermarks(), (marks) => marks.get(`${type}/0`) === 200n && marks.get(`${type}/1`) === 101n);
+    await eventually(
+      () => rig.watermarks(),
+      (marks) => marks.get(`${type}/0`) === 200n && marks.get(`${type}/1`) === 101n,
+    );
     expect(await rig.ledger()).toMatchObject({ rows: 101, events: 101 });
     const text = await host.render();
     const duplicates = [...text.matchAll(/fabric_host_duplicates_total\{[^}]*why="inbox"\} (\d+)/g)];
@@ -80,7 +96,10 @@ describe("host", () => {
       sent += 60;
     };
     await send();
-    await eventually(() => rig.ledger(), ({ rows }) => rows > 0);
+    await eventually(
+      () => rig.ledger(),
+      ({ rows }) => rows > 0,
+    );
     const second = rig.start([ledgerProcessor()]);
     for (let round = 0; round < 10; round += 1) await send();
     await eventually(
@@ -91,7 +110,11 @@ describe("host", () => {
     for (let round = 0; round < 10; round += 1) await send();
     await first.stop();
     for (let round = 0; round < 10; round += 1) await send();
-    await eventually(() => rig.ledger(), ({ events }) => events >= sent, { deadlineMs: 20_000 });
+    await eventually(
+      () => rig.ledger(),
+      ({ events }) => events >= sent,
+      { deadlineMs: 20_000 },
+    );
     expect(await rig.ledger()).toMatchObject({ rows: sent, events: sent });
   });
 
@@ -99,7 +122,10 @@ describe("host", () => {
     await rig.createTopics([type]);
     await rig.publish(many(20));
     rig.start([ledgerProcessor(), ledgerProcessor({ name: "second-ledger" })]);
-    await eventually(() => rig.ledger(), ({ rows }) => rows >= 40);
+    await eventually(
+      () => rig.ledger(),
+      ({ rows }) => rows >= 40,
+    );
     expect(await rig.ledger()).toMatchObject({ rows: 40, events: 20 });
     expect((await rig.committed(type, "second-ledger")).get(0)).toBe(20n);
   });
@@ -117,7 +143,11 @@ describe("host", () => {
     expect(await host.render()).toMatch(/fabric_host_topic_missing\{[^}]*agent\.model\.completed"\} 1/);
     await rig.createTopics([type]);
     await rig.publish(many(5));
-    await eventually(() => rig.ledger(), ({ rows }) => rows === 5, { deadlineMs: 20_000 });
+    await eventually(
+      () => rig.ledger(),
+      ({ rows }) => rows === 5,
+      { deadlineMs: 20_000 },
+    );
     await eventually(() => host.health().get("ledger")?.ready);
   });
 });
