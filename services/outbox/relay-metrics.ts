@@ -75,11 +75,11 @@ export async function measureBacklog(database: Database): Promise<{ rows: number
   const { rows } = await database.query<{ counted: number; span: number; age: number }>({
     name: "outbox-backlog",
     text: `
-      SELECT (SELECT count(*)::int FROM (SELECT FROM outbox.events LIMIT $1) some) AS counted,
+      SELECT (SELECT count(*)::int FROM (SELECT FROM outbox.events LIMIT $1) AS waiting) AS counted,
              coalesce((SELECT seq FROM outbox.events ORDER BY seq DESC LIMIT 1) - o.seq + 1, 0)::float8 AS span,
              coalesce(extract(epoch FROM clock_timestamp() - o.created_at), 0)::float8 AS age
-      FROM (SELECT 1) one LEFT JOIN LATERAL
-           (SELECT seq, created_at FROM outbox.events ORDER BY seq LIMIT 1) o ON true`,
+      FROM (SELECT 1) AS one LEFT JOIN LATERAL
+           (SELECT seq, created_at FROM outbox.events ORDER BY seq LIMIT 1) AS o ON true`,
     values: [countedRows],
   });
   const found = rows[0];

@@ -257,7 +257,6 @@ class OutboxRelay implements Relay {
   }
 
   async #read(except: readonly OutboxEvent[]): Promise<{ events: readonly OutboxEvent[]; era: number }> {
-    this.#wakeUp.listenFrom();
     const lanes = this.#leases.view;
     const view = this.#floor.view();
     const nowMs = this.#nowMs();
@@ -407,7 +406,8 @@ class OutboxRelay implements Relay {
   async #repeat(signal: AbortSignal, everyMs: number, work: () => Promise<void>): Promise<void> {
     while (!signal.aborted) {
       await work().catch((error: unknown) => {
-        this.#log.debug({ err: error }, "will be tried again");
+        const lost = error instanceof Fault && error.kind === "transient";
+        this.#log[lost ? "debug" : "error"]({ err: error }, "will be tried again");
       });
       await sleep(everyMs, undefined, { signal }).catch(() => undefined);
     }

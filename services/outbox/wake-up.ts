@@ -1,5 +1,5 @@
 /**
- * A bell with a memory. INVARIANT: a ring between `listenFrom` and `wait` is not lost: `wait` then returns at once
+ * A bell with a memory. INVARIANT: a ring is never lost: one that comes while nobody waits ends the next wait at once
  * (services/outbox/wake-up.test.ts "does not lose a ring that comes before the wait").
  */
 export class WakeUp {
@@ -11,12 +11,7 @@ export class WakeUp {
     this.#wake?.();
   }
 
-  /** Forgets earlier rings. Call it before the read whose emptiness leads to the wait. */
-  listenFrom(): void {
-    this.#rung = false;
-  }
-
-  /** Until the bell rings, the time is over or the signal fires; says whether it rang. */
+  /** Until the bell rings, the time is over or the signal fires; takes the ring with it and says whether there was one. */
   async wait(timeoutMs: number, signal: AbortSignal): Promise<boolean> {
     if (!this.#rung && !signal.aborted) {
       await new Promise<void>((resolve) => {
@@ -31,6 +26,8 @@ export class WakeUp {
         this.#wake = done;
       });
     }
-    return this.#rung;
+    const rung = this.#rung;
+    this.#rung = false;
+    return rung;
   }
 }
