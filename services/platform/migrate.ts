@@ -7,8 +7,8 @@ import { Fault } from "../../schemas/faults.ts";
 import { toDatabaseFault } from "./postgres.ts";
 
 /**
- * Order in which owners' folders are applied: an owner may refer to one before it.
- * Each owner has one Postgres schema, named like it.
+ * Order in which the product's own folders are applied: an owner may refer to one before it. Other folders are those of
+ * processors and come after. Each owner has one Postgres schema, named like it.
  */
 export const migrationOwners = [
   "contracts",
@@ -43,6 +43,7 @@ export interface MigrateOptions {
   readonly migrationsDir: string;
   /** Role → password; a role without one is created without login. */
   readonly rolePasswords?: Readonly<Record<string, string>>;
+  /** Default: every folder there is. */
   readonly owners?: readonly string[];
   /** Postgres schema of an owner; a shadow builds the same files elsewhere. */
   readonly schemaOf?: (owner: string) => string;
@@ -68,16 +69,22 @@ export async function migrate(options: MigrateOptions): Promise<{ applied: strin
         schema_name text NOT NULL, owner text NOT NULL, file text NOT NULL, sha256 text NOT NULL,
         applied_at timestamptz NOT NULL DEFAULT clock_timestamp(), PRIMARY KEY (schema_name, file))`);
     const applied: string[] = [];
-    for (const owner of options.owners ?? migrationOwners) {
-      applied.push(...(await migrateOwner(client, options, owner)));
-    }
-    for (const owner of options.owners ?? migrationOwners) await applyGrants(client, options, owner);
+    const owners = options.owners ?? (await findOwners(options.migrationsDir));
+    for (const owner of owners) applied.push(...(await migrateOwner(client, options, owner)));
+    for (const owner of owners) await applyGrants(client, options, owner);
     return { applied };
   } catch (error) {
     throw error instanceof Fault ? error : new Fault("MIGRATION_FAILED", messageOf(error), { cause: error });
   } finally {
     await client.end().catch(() => undefined);
   }
+}
+
+async function findOwners(dir: string): Promise<string[]> {
+  const entries = await readdir(dir, { withFileTypes: true });
+  const folders = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+  const core: readonly string[] = migrationOwners;
+  return [...core, ...folders.filter((name) => !core.includes(name)).sort()];
 }
 
 /** Files of one owner, in order; the name is four digits, an underscore and words. */
@@ -167,12 +174,16 @@ async function applyGrants(client: pg.Client, options: MigrateOptions, owner: st
     if (error.code === "ENOENT") return null;
     throw error;
   });
-  if (text === null) return;
-  const parsed = grantsSchema.safeParse(JSON.parse(text));
+  const schemaName = options.schemaOf?.(owner) ?? owner;
+  const exists = await client.query("SELECT FROM pg_namespace WHERE nspname = $1", [schemaName]);
+  if (exists.rowCount === 0) return;
+  const parsed = grantsSchema.safeParse(
+    text === null ? await processorGrants(client, schemaName) : (JSON.parse(text) as unknown),
+  );
   if (!parsed.success)
     throw new Fault("MIGRATION_FAILED", `\`${owner}/grants.json\`: ${z.prettifyError(parsed.error)}`);
   const grants = parsed.data;
-  const schema = pg.escapeIdentifier(options.schemaOf?.(owner) ?? owner);
+  const schema = pg.escapeIdentifier(schemaName);
   const roles = await client.query<{ rolname: string }>(
     "SELECT rolname FROM pg_roles WHERE rolname LIKE 'fabric\\_%'",
   );
@@ -214,6 +225,19 @@ async function applyGrants(client: pg.Client, options: MigrateOptions, owner: st
       throw new Fault("MIGRATION_FAILED", `grants of \`${owner}\`: ${messageOf(error)}`, { cause: error });
     }
   });
+}
+
+/** A folder without grants.json is a processor's: the host works on its tables, and nobody else. */
+async function processorGrants(client: pg.Client, schema: string): Promise<unknown> {
+  const { rows } = await client.query<{ name: string }>(
+    "SELECT tablename AS name FROM pg_tables WHERE schemaname = $1",
+    [schema],
+  );
+  const all = ["select", "insert", "update", "delete"];
+  return {
+    usage: ["fabric_host"],
+    tables: Object.fromEntries(rows.map(({ name }) => [name, { fabric_host: all }])),
+  };
 }
 
 /** Two databases of one cluster may alter the same role at once; Postgres then says "tuple concurrently updated". */

@@ -68,7 +68,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     types,
     ...(options.searchPath === undefined
       ? {}
-      : { options: `-c search_path=${options.searchPath.join(",")}` }),
+      : { options: `-c search_path=${options.searchPath.map((one) => pg.escapeIdentifier(one)).join(",")}` }),
   };
   const pool = new pg.Pool({ ...connection, max: options.maxConnections ?? 8, idleTimeoutMillis: 30_000 });
   // An idle connection that breaks is dropped by the pool; its next user gets a new one, and any error there.

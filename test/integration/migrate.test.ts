@@ -19,7 +19,7 @@ beforeEach(async () => {
   database = openDatabase({ url: test.url, applicationName: "migrate-test" });
   dir = await mkdtemp(join(tmpdir(), "fabric-migrations-"));
   await mkdir(join(dir, "shop"));
-  await write("roles.json", JSON.stringify({ fabric_gate: "decides", fabric_relay: "publishes" }));
+  await write("roles.json", JSON.stringify({ fabric_gate: "decides", fabric_host: "projects" }));
   await write(
     "shop/0001_orders.sql",
     "CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders VALUES (1);",
@@ -96,6 +96,16 @@ describe("migrations", () => {
     await write("shop/grants.json", JSON.stringify({ usage: ["fabric_gate"], tables: {} }));
     await run();
     expect(await may("SELECT")).toEqual({ may: false });
+  });
+
+  it("let the host work on a new processor's tables, and nobody else", async () => {
+    await run();
+    const { rows } = await database.query(
+      `SELECT grantee, string_agg(lower(privilege_type), ',' ORDER BY privilege_type) AS may
+       FROM information_schema.table_privileges
+       WHERE table_schema = 'shop' AND grantee LIKE 'fabric\\_%' GROUP BY grantee`,
+    );
+    expect(rows).toEqual([{ grantee: "fabric_host", may: "delete,insert,select,update" }]);
   });
 
   it("of the product itself: every owner's folder is applied, and no role may do what its list does not say", async () => {

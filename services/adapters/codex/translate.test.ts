@@ -42,7 +42,7 @@ describe("a payload that is not understood", () => {
   });
 
   it("in a new session source goes on with an unknown one", () => {
-    const start = { ...base, turn_id: undefined, hook_event_name: "SessionStart", source: "fork" };
+    const start = { ...base, turn_id: undefined, hook_event_name: "SessionStart", source: "teleport" };
     expect(summaryOf(JSON.parse(JSON.stringify(start)))).toMatchObject({ source: "unknown" });
   });
 });
