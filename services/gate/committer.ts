@@ -100,6 +100,7 @@ export function createCommitter(options: CommitterOptions): Committer {
     [1, 2, 4, 8, 16, 32, 64],
   );
   const retries = metrics.counter("fabric_gate_retries_total", "calls decided again, by cause", ["cause"]);
+  const late = metrics.counter("fabric_gate_late_total", "decisions committed after their caller was told no");
   const queue = createGroupQueue<Item>({
     maxGroup: options.maxGroup ?? defaultMaxGroup,
     maxInFlight: options.maxInFlight ?? defaultMaxInFlight,
@@ -237,7 +238,11 @@ export function createCommitter(options: CommitterOptions): Committer {
     const committed = await database.transaction((tx) => commit(tx, prepared, facts, nowMs));
     groupSizes.observe(committed.length);
     notifyOutbox(database);
-    for (const one of committed) one.item.answered(toOutcome(one));
+    for (const one of committed) {
+      // The budget ended while the commit was on its way: the caller was told no, and the right lapses unused.
+      if (one.item.isSettled) late.add();
+      one.item.answered(toOutcome(one));
+    }
     const done = new Set(committed.map(({ item }) => item));
     const lost = fresh.filter((item) => !done.has(item) && !item.isSettled);
     for (const item of lost) item.attempts += 1;
@@ -343,9 +348,10 @@ export function createCommitter(options: CommitterOptions): Committer {
     nowMs: number,
   ): Promise<readonly Prepared[]> {
     const at = new Date(nowMs);
-    const newSessions = toNewSessions(prepared, facts);
+    const asked = prepared.filter(({ item }) => !item.isSettled);
+    const newSessions = toNewSessions(asked, facts);
     if (newSessions.length > 0) await insertSessions(tx, newSessions, at);
-    const valid = await whatStillHolds(tx, prepared);
+    const valid = await whatStillHolds(tx, asked);
     // A call that gave up waiting was told no: it is not written as allowed.
     const open = valid.filter(({ item }) => !item.isSettled);
     const rows = open.flatMap(({ decisionRow }) => (decisionRow === null ? [] : [decisionRow]));

@@ -1,0 +1,186 @@
+import { hasName, scanAllOptions } from "./options.ts";
+import type { OpaqueReason, Word, WrittenPath } from "./parsed-command.ts";
+import { PATH_TABLE } from "./path-table.ts";
+
+/** Joins and cleans a path as text: `.` and `..` vanish, links are for whoever sees the disk. */
+export function resolvePath(from: string, path: string): string {
+  const joined = path.startsWith("/") || /^~(\/|$)/.test(path) ? path : `${from}/${path}`;
+  const root = joined.startsWith("~") ? "~" : "";
+  const parts: string[] = [];
+  let above = 0;
+  for (const part of joined.slice(root.length).split("/")) {
+    if (part === "" || part === ".") continue;
+    if (part !== "..") parts.push(part);
+    else if (parts.pop() === undefined) above += 1;
+  }
+  // Above the home directory nothing is known but the way up; above the root there is only the root.
+  const up = root === "~" ? "/..".repeat(above) : "";
+  const tail = parts.length === 0 ? "" : `/${parts.join("/")}`;
+  return `${root}${up}${tail}` === "" ? "/" : `${root}${up}${tail}`;
+}
+
+export type PathEffects = { writes: WrittenPath[]; reads: string[]; opaque: OpaqueReason[] };
+
+/** The directories that a command may run in: several after a `cd` that may have failed, none known after one that is not fixed. */
+export type Directories = readonly string[] | undefined;
+
+/** Where a path word may lie: one path for each possible directory, or undefined when that is not certain. */
+export function toPaths(word: Word, directories: Directories): string[] | undefined {
+  const text = word.kind === "literal" ? word.text : word.reason === "home" && word.source.startsWith("~/") ? word.source : word.source === "~" ? "~" : undefined;
+  if (text === undefined || text === "") return undefined;
+  if (text.startsWith("/") || (word.kind === "unresolved" && text.startsWith("~"))) return [resolvePath("/", text)];
+  return directories?.map((directory) => resolvePath(directory, text.startsWith("~") ? `./${text}` : text));
+}
+
+/** Reads the paths that a program writes and reads from its words. */
+export function toPathEffects(program: string, args: readonly Word[], directories: Directories): PathEffects {
+  const effects: PathEffects = { writes: [], reads: [], opaque: [] };
+  const write = (word: Word, extent: WrittenPath["extent"]): void => {
+    const paths = toPaths(word, directories);
+    if (paths !== undefined) effects.writes.push(...paths.map((path) => ({ path, extent, by: program })));
+    else {
+      // A glob writes below the directory in front of it: certain, as long as no part climbs up again.
+      const source = word.kind === "literal" ? word.text : word.source;
+      const folder = word.kind === "unresolved" && word.reason === "glob" && !source.includes("..") && !/[$`{]/.test(source) ? word.prefix.replace(/[^/]*$/, "") : undefined;
+      const below = folder === undefined ? undefined : toPaths({ kind: "literal", text: folder === "" ? "." : folder }, directories);
+      if (below !== undefined && word.kind === "unresolved" && !word.prefix.startsWith("~")) effects.writes.push(...below.map((path): WrittenPath => ({ path, extent: "tree", by: program })));
+      else effects.opaque.push({ kind: "unresolved_path", detail: source, program, isWrite: true });
+    }
+  };
+  const read = (word: Word): void => {
+    effects.reads.push(...(toPaths(word, directories) ?? (word.kind === "unresolved" && word.reason === "glob" ? [word.source] : [])));
+  };
+  const here: Word = { kind: "literal", text: "." };
+  const special = SPECIAL.get(program);
+  if (special !== undefined) special(args, write, here);
+  const shape = PATH_TABLE.get(program);
+  if (shape === undefined) return effects;
+  const { options, operands } = scanAllOptions(args, shape.values);
+  const has = (names: string | undefined): boolean => options.some(({ name }) => hasName(names, name));
+  for (const { name, value } of options) {
+    if (value !== undefined && hasName(shape.outputs, name) && !(value.kind === "literal" && value.text === "-")) write(value, "file");
+    if (value !== undefined && hasName(shape.into, name)) write(value, "tree");
+  }
+  const isScriptGiven = (program === "sed" || /awk|grep/.test(program)) && has("-e -f --expression --file");
+  const after = operands.slice(isScriptGiven ? 0 : 1);
+  if (!has(shape.unless) && (shape.onlyWith === undefined || has(shape.onlyWith))) {
+    if (shape.writes === "all") operands.forEach((word) => write(word, shape.extent));
+    if (shape.writes === "after_first") after.forEach((word) => write(word, shape.extent));
+    if (shape.writes === "last") {
+      const isInto = has(shape.into);
+      const target = isInto ? undefined : operands.length === 1 && program === "ln" ? here : operands.length > 1 ? operands.at(-1) : undefined;
+      if (target !== undefined && !isRemote(program, target)) write(target, shape.extent);
+      if (program === "install" && has("-d --directory")) operands.forEach((word) => write(word, "tree"));
+      if (shape.movesSources === true) (isInto ? operands : operands.slice(0, -1)).forEach((word) => write(word, "tree"));
+      if (program === "rsync" && has("--remove-source-files")) operands.forEach((word) => write(word, "tree"));
+    }
+  }
+  if (program === "mkdir" && has("-p --parents")) operands.forEach((word) => writeParents(word, write));
+  if (shape.reads === "all") operands.forEach(read);
+  if (shape.reads === "after_first") after.forEach(read);
+  if (shape.reads === "but_last") operands.slice(0, -1).forEach(read);
+  return effects;
+}
+
+const isRemote = (program: string, word: Word): boolean =>
+  /^(scp|rsync)$/.test(program) && /^[^/]*:/.test(word.kind === "literal" ? word.text : word.source);
+
+type Write = (word: Word, extent: WrittenPath["extent"]) => void;
+
+function writeParents(word: Word, write: Write): void {
+  if (word.kind !== "literal" || word.text.startsWith("/")) return;
+  const parts = word.text.split("/");
+  for (let length = 1; length < parts.length; length += 1) {
+    const parent = parts.slice(0, length).join("/");
+    if (parent !== "" && !/(^|\/)\.\.?$/.test(parent)) write({ kind: "literal", text: parent }, "file");
+  }
+}
+
+/** Programs whose words are no plain list of options and operands. */
+const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: Word) => void> = new Map([
+  [
+    "dd",
+    (args: readonly Word[], write: Write) => {
+      for (const word of args) {
+        const text = word.kind === "literal" ? word.text : word.source;
+        if (!/^"?of=/.test(text)) {
+          if (word.kind === "unresolved" && word.prefix === "") write(word, "file");
+          continue;
+        }
+        if (word.kind === "literal") write({ kind: "literal", text: word.text.slice(3) }, "file");
+        else write({ ...word, source: word.source.slice(3), prefix: word.prefix.slice(3) }, "file");
+      }
+    },
+  ],
+  [
+    "find",
+    (args: readonly Word[], write: Write, here: Word) => {
+      const roots: Word[] = [];
+      for (const word of args) {
+        if (word.kind === "literal" && /^[-(!,)]/.test(word.text)) break;
+        roots.push(word);
+      }
+      const isDeleting = args.some((word) => word.kind === "literal" && word.text === "-delete");
+      if (isDeleting) (roots.length === 0 ? [here] : roots).forEach((word) => write(word, "tree"));
+      args.forEach((word, index) => {
+        const target = args[index + 1];
+        if (word.kind === "literal" && /^-(fprint|fprint0|fprintf|fls)$/.test(word.text) && target !== undefined) write(target, "file");
+      });
+    },
+  ],
+  [
+    "tar",
+    (args: readonly Word[], write: Write, here: Word) => {
+      const first = args[0]?.kind === "literal" ? args[0].text : "";
+      const isOld = /^[A-Za-z]+$/.test(first);
+      const rest = isOld ? [{ kind: "literal", text: `-${first}` } as Word, ...args.slice(1)] : args;
+      const { options } = scanAllOptions(rest, "-f -C -T -X -b -I -F -g --file --directory --files-from --exclude-from --one-top-level");
+      const has = (pattern: RegExp): boolean => options.some(({ name }) => pattern.test(name));
+      const file = options.find(({ name }) => /^(-f|--file)$/.test(name))?.value;
+      if (has(/^(-x|--extract|--get)$/)) {
+        const folder = options.filter(({ name }) => /^(-C|--directory)$/.test(name)).at(-1)?.value;
+        if (!has(/^(-O|--to-stdout)$/)) write(folder ?? here, "tree");
+      }
+      if (has(/^(-c|-r|-u|-A|--create|--append|--update|--delete)$/) && file !== undefined && !(file.kind === "literal" && file.text === "-")) write(file, "file");
+    },
+  ],
+  [
+    "unzip",
+    (args: readonly Word[], write: Write, here: Word) => {
+      const { options } = scanAllOptions(args, "-d -x -P");
+      if (options.some(({ name }) => /^-[lptvz]$/.test(name))) return;
+      write(options.find(({ name }) => name === "-d")?.value ?? here, "tree");
+    },
+  ],
+  [
+    "curl",
+    (args: readonly Word[], write: Write, here: Word) => {
+      const { options } = scanAllOptions(args, "-o -d -H -X -u -A -e -b -c -F -T -m -w -x -K --output --data --header --request --user");
+      if (options.some(({ name }) => /^(-O|--remote-name|--remote-name-all|-J)$/.test(name))) write(here, "tree");
+    },
+  ],
+  [
+    "wget",
+    (args: readonly Word[], write: Write, here: Word) => {
+      const { options } = scanAllOptions(args, "-O -P -o -a -U -t -T -i --output-document --directory-prefix");
+      if (!options.some(({ name }) => /^(-O|-P|--output-document|--directory-prefix|--spider|--version|--help)$/.test(name)) && args.length > 0) write(here, "tree");
+    },
+  ],
+  [
+    "git",
+    (args: readonly Word[], write: Write, here: Word) => {
+      const verbAt = args.findIndex((word) => word.kind === "literal" && word.text === "clone");
+      if (verbAt === -1 || args.slice(0, verbAt).some((word) => word.kind !== "literal")) return;
+      if (args.slice(0, verbAt).some((word) => word.kind === "literal" && !word.text.startsWith("-") && !word.text.includes("="))) return;
+      const { operands } = scanAllOptions(args.slice(verbAt + 1), "-b -o -c -j -u --branch --origin --depth --config --reference --template --upload-pack --filter --jobs --separate-git-dir");
+      const [from, to] = operands;
+      if (from === undefined) return;
+      const name = from.kind === "literal" ? from.text.replace(/\/+$/, "").replace(/\.git$/, "").replace(/^.*[/:]/, "") : "";
+      write(to ?? (name === "" ? here : { kind: "literal", text: name }), "tree");
+    },
+  ],
+  [
+    "base64",
+    () => undefined,
+  ],
+]);

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { GateAnswer } from "../../schemas/gate.ts";
+import type { GateRig, RunningGate } from "../harness/gate-rig.ts";
+import { createGateRig, ownRequest } from "../harness/gate-rig.ts";
+
+let rig: GateRig;
+let one: RunningGate;
+let two: RunningGate;
+beforeAll(async () => {
+  rig = await createGateRig();
+  one = await rig.gate();
+  two = await rig.gate();
+});
+afterAll(() => rig.close());
+
+const tables = ["gate.decisions", "gate.capabilities", "gate.hook_calls", "vault.evidence", "outbox.events"];
+const countAll = async (): Promise<number[]> => Promise.all(tables.map((table) => rig.count(table)));
+
+describe("the same call again", () => {
+  it("gets the stored answer and writes nothing", async () => {
+    const call = ownRequest("shell.run", { command: "make" }, { tool_call_id: "again" });
+    const first = (await one.post("/v1/gate/decide", call)).json as GateAnswer;
+    const before = await countAll();
+    const second = (await two.post("/v1/gate/decide", call)).json as GateAnswer;
+    expect(second).toEqual({ ...first, repeated: true });
+    expect(await countAll()).toEqual(before);
+  });
+
+  it("makes one decision when it arrives many times in one group", async () => {
+    const call = ownRequest("shell.run", { command: "make all" }, { tool_call_id: "burst" });
+    const answers = await Promise.all(Array.from({ length: 20 }, () => one.post("/v1/gate/decide", call)));
+    const ids = new Set(answers.map(({ json }) => (json as GateAnswer).decision_id));
+    expect(ids.size).toBe(1);
+    expect(answers.filter(({ json }) => !(json as GateAnswer).repeated)).toHaveLength(1);
+  });
+
+  it("makes one decision when the same call arrives at two gates at once", async () => {
+    const rounds = Array.from({ length: 25 }, (_, round) => `both-${String(round)}`);
+    for (const id of rounds) {
+      const call = ownRequest("shell.run", { command: `echo ${id}` }, { tool_call_id: id, session_id: id });
+      const answers = await Promise.all([one, two, one, two].map((gate) => gate.post("/v1/gate/decide", call)));
+      const found = answers.map(({ json }) => json as GateAnswer);
+      expect(new Set(found.map((answer) => answer.decision_id)).size).toBe(1);
+      expect(found.filter((answer) => !answer.repeated)).toHaveLength(1);
+      expect(found.every((answer) => answer.decision === "allow")).toBe(true);
+    }
+    const doubled = await rig.admin.query(
+      "SELECT decision_id FROM gate.capabilities GROUP BY decision_id HAVING count(*) > 1",
+    );
+    expect(doubled.rowCount).toBe(0);
+  });
+
+  it("is another call when the plan, the turn, the phase or the agent is another one", async () => {
+    const base = { tool_call_id: "same-id" };
+    const calls = [
+      ownRequest("shell.run", { command: "a" }, base),
+      ownRequest("shell.run", { command: "b" }, base),
+      ownRequest("shell.run", { command: "a" }, { ...base, turn_id: "t-2" }),
+      ownRequest("shell.run", { command: "a" }, { ...base, phase: "permission" }),
+      ownRequest("shell.run", { command: "a" }, { ...base, agent_id: "child" }),
+      ownRequest("shell.run", { command: "a" }, { ...base, working_directory: "/elsewhere" }),
+    ];
+    const answers = await Promise.all(calls.map((call) => one.post("/v1/gate/decide", call)));
+    expect(new Set(answers.map(({ json }) => (json as GateAnswer).decision_id)).size).toBe(calls.length);
+  });
+
+  it("is the same call when only the model's description or time limit differs", async () => {
+    const rest = { tool_call_id: "described" };
+    const ask = async (input: object): Promise<GateAnswer> =>
+      (await one.post("/v1/gate/decide", ownRequest("shell.run", { ...input }, rest))).json as GateAnswer;
+    const first = await ask({ command: "ls", description: "lists", timeout: 1 });
+    const second = await ask({ command: "ls", description: "shows files", timeout: 9 });
+    expect(second).toMatchObject({ decision_id: first.decision_id, repeated: true });
+  });
+
+  it("is new each time when the runtime names no call", async () => {
+    const call = { ...ownRequest("shell.run", { command: "ls" }), tool_call_id: undefined };
+    const answers = [await one.post("/v1/gate/decide", call), await one.post("/v1/gate/decide", call)];
+    expect(new Set(answers.map(({ json }) => (json as GateAnswer).decision_id)).size).toBe(2);
+  });
+
+  it("is never answered across tenants", async () => {
+    const call = ownRequest("shell.run", { command: "ls" }, { tool_call_id: "shared-id" });
+    const first = (await one.post("/v1/gate/decide", call)).json as GateAnswer;
+    const other = await rig.token({ tenantId: "other" });
+    const second = (await one.post("/v1/gate/decide", call, other)).json as GateAnswer;
+    expect(second.repeated).toBe(false);
+    expect(second.decision_id).not.toBe(first.decision_id);
+    expect(second.correlation_id).not.toBe(first.correlation_id);
+  });
+
+  it("records an observing hook once", async () => {
+    const result = {
+      session_id: "observed",
+      prompt_id: "p",
+      transcript_path: "/h/t.jsonl",
+      cwd: "/h",
+      permission_mode: "default",
+      hook_event_name: "PostToolUse",
+      tool_name: "Bash",
+      tool_input: { command: "ls" },
+      tool_response: { stdout: "x" },
+      tool_use_id: "toolu_once",
+    };
+    const before = await rig.count("outbox.events");
+    const replies = await Promise.all(
+      [one, two, one, two].map((gate) => gate.post("/v1/hooks/claude-code", result)),
+    );
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(await rig.count("outbox.events")).toBe(before + 1);
+  });
+});

@@ -1,0 +1,275 @@
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { GateAnswer } from "../../schemas/gate.ts";
+import { Fault } from "../../schemas/faults.ts";
+import type { Database, Tx } from "../../services/platform/postgres.ts";
+import type { GateRig } from "../harness/gate-rig.ts";
+import { createGateRig, ownRequest, testCodec } from "../harness/gate-rig.ts";
+
+let rig: GateRig;
+beforeAll(async () => {
+  rig = await createGateRig();
+});
+afterAll(() => rig.close());
+
+/** The gate's database with a step of one's own before each transaction, or around its statements. */
+const wrapped = (
+  inner: Database,
+  steps: { beforeTransaction?: () => Promise<void>; onQuery?: (text: string) => Promise<void> },
+): Database => ({
+  ...inner,
+  async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    await steps.beforeTransaction?.();
+    return inner.transaction((tx) =>
+      work({
+        async query(statement, values) {
+          await steps.onQuery?.(typeof statement === "string" ? statement : statement.text);
+          return tx.query(statement, values);
+        },
+      }),
+    );
+  },
+});
+
+const rowsOf = async (sessionId: string): Promise<number[]> =>
+  Promise.all(
+    [
+      `gate.decisions WHERE request ->> 'session_id' = '${sessionId}'`,
+      `gate.sessions WHERE session_id = '${sessionId}'`,
+      `gate.capabilities WHERE session_key IN (SELECT session_key FROM gate.sessions WHERE session_id = '${sessionId}')`,
+    ].map((from) => rig.count(from)),
+  );
+
+describe("deciding and committing", () => {
+  it("shares commits among calls that come at the same time", async () => {
+    let commits = 0;
+    const database = wrapped(rig.database(), {
+      beforeTransaction: () => {
+        commits += 1;
+        return Promise.resolve();
+      },
+    });
+    const running = await rig.gate({ database });
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, (_, call) =>
+        running.post("/v1/gate/decide", ownRequest("shell.run", { command: `echo ${String(call)}` })),
+      ),
+    );
+    expect(answers.every(({ json }) => (json as GateAnswer).decision === "allow")).toBe(true);
+    expect(commits).toBeLessThan(100);
+  });
+
+  it("decides again when the tenant is frozen between facts and commit", async () => {
+    let frozen = false;
+    const database = wrapped(rig.database(), {
+      async beforeTransaction() {
+        if (frozen) return;
+        frozen = true;
+        await rig.admin.query("UPDATE access.tenants SET state = 'frozen' WHERE tenant_id = 'acme'");
+      },
+    });
+    const running = await rig.gate({ database });
+    const reply = await running.post("/v1/gate/decide", ownRequest("shell.run", { command: "ls" }, { session_id: "frozen" }));
+    expect(reply.json).toMatchObject({ decision: "deny", reason_code: "TENANT_FROZEN" });
+    expect(await rowsOf("frozen")).toEqual([1, 1, 0]);
+    await rig.admin.query("UPDATE access.tenants SET state = 'active' WHERE tenant_id = 'acme'");
+    const after = await running.post("/v1/gate/decide", ownRequest("shell.run", { command: "ls" }));
+    expect(after.json).toMatchObject({ decision: "allow" });
+  });
+
+  it("holds a freeze back until the commits that did not see it are through", async () => {
+    let freezing: Promise<unknown> = Promise.resolve();
+    let isFrozen = false;
+    const database = wrapped(rig.database(), {
+      async onQuery(text) {
+        if (!text.includes("INSERT INTO gate.decisions") || isFrozen) return;
+        freezing = rig.admin.query("UPDATE access.tenants SET state = 'frozen' WHERE tenant_id = 'acme'").then(() => {
+          isFrozen = true;
+        });
+        // Long enough for an update that nothing holds back.
+        await new Promise((resolve) => setTimeout(resolve, 150));
+        expect(isFrozen).toBe(false);
+      },
+    });
+    const running = await rig.gate({ database });
+    const reply = await running.post("/v1/gate/decide", ownRequest("shell.run", { command: "ls" }));
+    expect(reply.json).toMatchObject({ decision: "allow" });
+    await freezing;
+    const next = await running.post("/v1/gate/decide", ownRequest("shell.run", { command: "ls" }));
+    expect(next.json).toMatchObject({ decision: "deny", reason_code: "TENANT_FROZEN" });
+    await rig.admin.query("UPDATE access.tenants SET state = 'active' WHERE tenant_id = 'acme'");
+  });
+
+  it("denies after three times when the facts keep changing, and records it", async () => {
+    let changes = 0;
+    const database = wrapped(rig.database(), {
+      async beforeTransaction() {
+        changes += 1;
+        await rig.admin.query("UPDATE access.tenants SET state = 'active' WHERE tenant_id = 'acme'");
+      },
+    });
+    const running = await rig.gate({ database });
+    const reply = await running.post(
+      "/v1/gate/decide",
+      ownRequest("shell.run", { command: "ls" }, { session_id: "restless" }),
+    );
+    expect(reply.json).toMatchObject({ decision: "deny", reason_code: "CONFLICT" });
+    expect(changes).toBe(4);
+    expect(await rowsOf("restless")).toEqual([1, 1, 0]);
+  });
+
+  it("decides again when a label came to the session in between", async () => {
+    const running = await rig.gate();
+    const ask = (gate: typeof running, command: string): ReturnType<typeof running.post> =>
+      gate.post("/v1/gate/decide", ownRequest("shell.run", { command }, { session_id: "labelled" }));
+    await ask(running, "first");
+    let rounds = 0;
+    const database = wrapped(rig.database(), {
+      async beforeTransaction() {
+        rounds += 1;
+        if (rounds > 1) return;
+        await rig.admin.query(
+          "UPDATE gate.sessions SET labels = '{secret_read}', version = version + 1 WHERE session_id = 'labelled'",
+        );
+      },
+    });
+    await ask(await rig.gate({ database }), "second");
+    expect(rounds).toBe(2);
+    const facts = await rig.admin.query<{ facts: { session: unknown } }>(
+      "SELECT facts FROM gate.decisions WHERE request -> 'input' ->> 'command' = 'second'",
+    );
+    expect(facts.rows.map((row) => row.facts.session)).toEqual([{ version: 1, labels: ["secret_read"] }]);
+  });
+
+  it("fails only the call that cannot be recorded", async () => {
+    const codec = testCodec();
+    const running = await rig.gate({
+      codec: {
+        encode(envelope) {
+          if (envelope.execution.session_id === "spoiled") throw new Fault("VALUE_OUT_OF_RANGE", "planted");
+          return codec.encode(envelope);
+        },
+      },
+    });
+    const sessions = ["good-1", "good-2", "spoiled", "good-3", "good-4", "good-5"];
+    const answers = await Promise.all(
+      sessions.map((id) =>
+        running.post("/v1/gate/decide", ownRequest("shell.run", { command: "ls" }, { session_id: id })),
+      ),
+    );
+    expect(answers.map(({ json }) => (json as GateAnswer).decision)).toEqual(
+      sessions.map((id) => (id === "spoiled" ? "deny" : "allow")),
+    );
+    expect(answers[2]?.json).toMatchObject({ reason_code: "GATE_UNAVAILABLE" });
+    expect(await rowsOf("spoiled")).toEqual([0, 0, 0]);
+    expect(await rowsOf("good-4")).toEqual([1, 1, 1]);
+  });
+
+  it("refuses what does not fit its queue, and says so", async () => {
+    const running = await rig.gate({ maxWaiting: 2, maxInFlight: 1, maxGroup: 1 });
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, () => running.post("/v1/gate/decide", ownRequest("shell.run", { command: "ls" }))),
+    );
+    const reasons = answers.map(({ json }) => (json as GateAnswer).reason_code);
+    expect(reasons).toContain("ALLOWED");
+    expect(reasons).toContain("GATE_UNAVAILABLE");
+    expect(await rig.count("gate.capabilities")).toBe(await rig.count("gate.decisions WHERE decision = 'allow'"));
+  });
+});
+
+describe("a database that goes away", () => {
+  it("denies in time when it hangs, and writes nothing of it", async () => {
+    const running = await rig.gate({ budgetMs: 250, observeBudgetMs: 400 });
+    await running.post("/v1/gate/decide", ownRequest("shell.run", { command: "warm" }));
+    const blocker = await rig.admin.connect();
+    await blocker.query("BEGIN");
+    await blocker.query("LOCK TABLE gate.decisions IN ACCESS EXCLUSIVE MODE");
+    const hook = {
+      session_id: "hanging",
+      prompt_id: "p",
+      transcript_path: "/h/t.jsonl",
+      cwd: "/h",
+      permission_mode: "default",
+      hook_event_name: "PreToolUse",
+      tool_name: "Bash",
+      tool_input: { command: "ls" },
+      tool_use_id: `toolu_${randomBytes(4).toString("hex")}`,
+    };
+    try {
+      const startedMs = performance.now();
+      const [own, runtime] = await Promise.all([
+        running.post("/v1/gate/decide", ownRequest("shell.run", { command: "ls" }, { session_id: "hanging" })),
+        running.post("/v1/hooks/claude-code", hook),
+      ]);
+      expect(performance.now() - startedMs).toBeLessThan(1_500);
+      expect(own.json).toMatchObject({ decision: "deny", reason_code: "GATE_TIMEOUT" });
+      expect(runtime.status).toBe(200);
+      expect(runtime.text).toContain("GATE_TIMEOUT");
+      expect(runtime.json).toMatchObject({ hookSpecificOutput: { permissionDecision: "deny" } });
+    } finally {
+      await blocker.query("ROLLBACK");
+      blocker.release();
+    }
+    await running.gate.close();
+    expect(await rowsOf("hanging")).toEqual([0, 0, 0]);
+  });
+
+  it("denies and writes nothing by halves when its connections are cut in the middle", async () => {
+    let isCutting = false;
+    const cutAt = ["INSERT INTO gate.sessions", "hold_tenants", "INSERT INTO gate.decisions", "INSERT INTO gate.anchors", "outbox.append"];
+    let cutText = "";
+    const database = wrapped(rig.database(), {
+      async onQuery(text) {
+        if (!isCutting || !text.includes(cutText)) return;
+        isCutting = false;
+        await rig.admin.query(
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'fabric_gate' AND datname = current_database()",
+        );
+      },
+    });
+    const running = await rig.gate({ database });
+    for (const [index, text] of cutAt.entries()) {
+      cutText = text;
+      isCutting = true;
+      const sessionId = `cut-${String(index)}`;
+      const call = ownRequest("shell.run", { command: "ls" }, { session_id: sessionId, tool_call_id: sessionId });
+      const reply = await running.post("/v1/gate/decide", call);
+      expect(reply.json).toMatchObject({ decision: "deny", reason_code: "GATE_UNAVAILABLE" });
+      expect(isCutting).toBe(false);
+      expect(await rowsOf(sessionId)).toEqual([0, 0, 0]);
+      // The same call, tried again, is decided as if it were the first time.
+      expect((await running.post("/v1/gate/decide", call)).json).toMatchObject({ decision: "allow", repeated: false });
+      expect(await rowsOf(sessionId)).toEqual([1, 1, 1]);
+    }
+  });
+
+  it("answers observing hooks with 503 and a code, and gated ones with the blocking form", async () => {
+    const gone = rig.test.roleUrl("fabric_gate").replace(/:\d+\//, ":9/");
+    const running = await rig.gate({ database: rig.database(gone) });
+    const observed = await running.post("/v1/hooks/claude-code", {
+      session_id: "gone",
+      transcript_path: "/h/t.jsonl",
+      cwd: "/h",
+      hook_event_name: "SessionEnd",
+      reason: "other",
+    });
+    expect(observed).toMatchObject({ status: 503, json: { code: "DATABASE_UNAVAILABLE" } });
+    const gated = await running.post("/v1/hooks/codex", {
+      session_id: "gone",
+      turn_id: "t",
+      cwd: "/h",
+      transcript_path: null,
+      model: "m",
+      permission_mode: "default",
+      hook_event_name: "PreToolUse",
+      tool_name: "Bash",
+      tool_input: { command: "ls" },
+      tool_use_id: "c-1",
+    });
+    expect(gated.status).toBe(200);
+    expect(gated.text).toContain("GATE_UNAVAILABLE");
+    const ready = await fetch(`${running.url}/readyz`);
+    expect(ready.status).toBe(503);
+    expect(await ready.json()).toMatchObject({ dependencies: { postgres: { state: "down" } } });
+  });
+});

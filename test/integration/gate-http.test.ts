@@ -1,0 +1,156 @@
+import { connect } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createAuthenticator, issueLocalToken } from "../../services/platform/auth.ts";
+import { newAuthKeys } from "../../services/platform/auth-keys.ts";
+import { systemClock } from "../../services/platform/clock.ts";
+import { createHttpServer } from "../../services/platform/http.ts";
+import { createLog } from "../../services/platform/log.ts";
+import { createMetrics } from "../../services/platform/metrics.ts";
+import type { GateRig, RunningGate } from "../harness/gate-rig.ts";
+import { createGateRig, ownRequest } from "../harness/gate-rig.ts";
+
+let rig: GateRig;
+let running: RunningGate;
+beforeAll(async () => {
+  rig = await createGateRig();
+  running = await rig.gate();
+});
+afterAll(() => rig.close());
+
+const call = ownRequest("shell.run", { command: "ls" });
+const ask = (headers: Record<string, string>, body: string = JSON.stringify(call)): Promise<Response> =>
+  fetch(`${running.url}/v1/gate/decide`, { method: "POST", headers, body });
+
+/** The problem, less the request's own id. */
+const problemOf = async (response: Response): Promise<Record<string, unknown>> => {
+  expect(response.headers.get("content-type")).toContain("application/problem+json");
+  const { instance, ...rest } = (await response.json()) as Record<string, unknown>;
+  expect(instance).toMatch(/^req_[0-9a-f-]{36}$/);
+  return rest;
+};
+
+describe("who may ask", () => {
+  it("answers a wrong, an expired, a foreign and a broken token with the same words", async () => {
+    const foreign = await issueLocalToken({
+      tenantId: "acme",
+      subject: "x",
+      roles: ["runtime"],
+      lifetimeSeconds: 600,
+      privateKey: newAuthKeys().signing,
+      clock: systemClock,
+    });
+    const good = await rig.token();
+    const tokens = [
+      await rig.token({ lifetimeSeconds: -60 }),
+      foreign,
+      "not.a.token",
+      `${good.slice(0, -4)}AAAA`,
+      `${Buffer.from('{"alg":"none"}').toString("base64url")}.${good.split(".")[1] ?? ""}.`,
+    ];
+    const problems = [];
+    for (const token of tokens) {
+      const response = await ask({ authorization: `Bearer ${token}`, "content-type": "application/json" });
+      expect(response.status).toBe(401);
+      expect(response.headers.get("www-authenticate")).toContain("Bearer");
+      problems.push(await problemOf(response));
+    }
+    expect(new Set(problems.map((one) => JSON.stringify(one))).size).toBe(1);
+    expect(problems[0]).toMatchObject({ code: "TOKEN_INVALID", status: 401 });
+  });
+
+  it("asks for a token", async () => {
+    const response = await ask({ "content-type": "application/json" });
+    expect([response.status, (await problemOf(response))["code"]]).toEqual([401, "TOKEN_MISSING"]);
+  });
+
+  it("wants the role, and does not take one that the key cannot vouch for", async () => {
+    for (const roles of [["auditor"], ["admin", "approver"], []] as const) {
+      const token = await rig.token({ roles });
+      const response = await ask({ authorization: `Bearer ${token}`, "content-type": "application/json" });
+      expect([response.status, (await problemOf(response))["code"]]).toEqual([403, "ROLE_MISSING"]);
+    }
+  });
+
+  it("says the same of every tenant that is not served here, and makes no key for it", async () => {
+    for (const path of ["/v1/gate/decide", "/v1/hooks/claude-code"]) {
+      const big = path.includes("hooks") ? { big: "x".repeat(100_000) } : call;
+      const answers = await Promise.all(
+        ["nobody", "acme-2"].map(async (tenantId) => running.post(path, big, await rig.token({ tenantId }))),
+      );
+      const texts = answers.map(({ text }) => text.replace(/req_[0-9a-f-]+/, "req"));
+      expect(answers.map(({ status }) => status)).toEqual([403, 403]);
+      expect(texts[0]).toBe(texts[1]);
+      expect(texts[0]).not.toMatch(/nobody|acme/);
+    }
+    const keys = await rig.admin.query("SELECT 1 FROM vault.tenant_keys WHERE tenant_id IN ('nobody', 'acme-2')");
+    expect(keys.rowCount).toBe(0);
+  });
+
+  it("does not start with a route that declares no role", () => {
+    const app = createHttpServer({
+      log: createLog({ service: "x", level: "silent" }),
+      metrics: createMetrics(),
+      authenticator: createAuthenticator({ localKeys: [], clock: systemClock }),
+      access: {},
+      probes: {},
+    });
+    expect(() => app.get("/v1/forgotten", () => ({}))).toThrow(/declares no role/);
+  });
+});
+
+describe("what may be sent", () => {
+  it.each([
+    ["a body over the limit", 413, "BODY_TOO_LARGE", { "content-type": "application/json" }, "x".repeat(1_100_000)],
+    ["another content type", 415, "MEDIA_TYPE_UNSUPPORTED", { "content-type": "text/plain" }, "{}"],
+    ["no JSON", 400, "BODY_NOT_JSON", { "content-type": "application/json" }, '{"password": "hunter2'],
+    ["JSON too deep", 400, "BODY_NOT_JSON", { "content-type": "application/json" }, "[".repeat(65) + "]".repeat(65)],
+    ["an empty body", 400, "BODY_NOT_JSON", { "content-type": "application/json" }, ""],
+  ])("refuses %s", async (_name, status, code, headers, body) => {
+    const response = await ask({ authorization: `Bearer ${await rig.token()}`, ...headers }, body);
+    expect(response.status).toBe(status);
+    const problem = await problemOf(response);
+    expect(problem).toMatchObject({ code, status });
+    expect(JSON.stringify(problem)).not.toMatch(/hunter2|at .*\.ts/);
+  });
+
+  it("answers an unknown address, method and runtime with problem details", async () => {
+    const authorization = `Bearer ${await rig.token()}`;
+    for (const [method, path] of [
+      ["GET", "/v1/nothing?token=abc"],
+      ["DELETE", "/v1/gate/decide"],
+      ["GET", "/%zz"],
+    ] as const) {
+      const response = await fetch(`${running.url}${path}`, { method, headers: { authorization } });
+      const problem = await problemOf(response);
+      expect([404, 400]).toContain(response.status);
+      expect(JSON.stringify(problem)).not.toContain("abc");
+    }
+    expect((await running.post("/v1/hooks/no-such-runtime", {})).json).toMatchObject({ code: "RUNTIME_UNKNOWN", status: 404 });
+  });
+
+  it("closes a connection whose head is no HTTP, or too large", async () => {
+    const { port } = new URL(running.url);
+    for (const head of ["NONSENSE\r\n\r\n", `GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: ${"a".repeat(20_000)}\r\n\r\n`]) {
+      const answer = await new Promise<string>((resolve, reject) => {
+        const socket = connect(Number(port), "127.0.0.1", () => socket.write(head));
+        let text = "";
+        socket.on("data", (chunk) => (text += chunk.toString()));
+        socket.on("close", () => resolve(text));
+        socket.on("error", reject);
+      });
+      expect(answer).toMatch(/^HTTP\/1\.1 4\d\d/);
+    }
+  });
+
+  it("says who is up, without a token", async () => {
+    const [live, ready, metrics] = await Promise.all(
+      ["/healthz", "/readyz", "/metrics"].map((path) => fetch(`${running.url}${path}`)),
+    );
+    expect(live?.status).toBe(200);
+    expect(await ready?.json()).toMatchObject({
+      status: "ready",
+      dependencies: { postgres: { state: "up" }, policy: { state: "up" } },
+    });
+    expect(await metrics?.text()).toContain("fabric_gate_queue_depth");
+  });
+});

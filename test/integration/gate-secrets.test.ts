@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { GateRig, RunningGate } from "../harness/gate-rig.ts";
+import { createGateRig, ownRequest } from "../harness/gate-rig.ts";
+
+let rig: GateRig;
+let running: RunningGate;
+beforeAll(async () => {
+  rig = await createGateRig();
+  running = await rig.gate();
+});
+afterAll(() => rig.close());
+
+const secrets = ["sk-test-1", "Bearer x", "--token=abc"];
+const args = { value: "sk-test-1", headers: { Authorization: "Bearer x" }, cmd: "deploy --token=abc" };
+
+describe("secrets of a call", () => {
+  it("reach no row, no outbox payload, no header and no log line", async () => {
+    const text = JSON.stringify(args);
+    const claude = {
+      session_id: "secrets",
+      prompt_id: "p",
+      transcript_path: "/h/t.jsonl",
+      cwd: "/h",
+      permission_mode: "default",
+      tool_name: "Bash",
+      tool_use_id: "toolu_s",
+    };
+    const answers = [
+      await running.post("/v1/gate/decide", ownRequest("shell.run", { command: `run ${text}`, ...args })),
+      await running.post("/v1/gate/decide", ownRequest("mcp.deploy.start", args)),
+      await running.post("/v1/gate/decide", ownRequest("web.fetch", { url: "https://x/?token=abc#sk-test-1", ...args })),
+      await running.post("/v1/hooks/claude-code", { ...claude, hook_event_name: "PreToolUse", tool_input: { command: text, ...args } }),
+      await running.post("/v1/hooks/claude-code", {
+        ...claude,
+        hook_event_name: "PostToolUseFailure",
+        tool_input: { command: "x" },
+        error: `it failed: ${text}; deploy --token=abc`,
+      }),
+      await running.post("/v1/hooks/claude-code", `{"broken": ${text}`),
+      await running.post("/v1/hooks/claude-code", { ...claude, hook_event_name: "PreToolUse", tool_input: text }),
+      await running.post("/v1/gate/decide", { ...args, tool: "sk-test-1", [secrets[2] ?? ""]: 1 }),
+      await running.post("/v1/gate/decide?token=abc&value=sk-test-1", text),
+    ];
+    for (const answer of answers) {
+      const shown = answer.text + JSON.stringify([...answer.headers]);
+      for (const secret of secrets) expect(shown).not.toContain(secret);
+    }
+    const tables = await rig.admin.query<{ name: string }>(
+      `SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.tables
+        WHERE table_schema IN ('gate', 'vault', 'access', 'outbox') AND table_type = 'BASE TABLE'`,
+    );
+    let rows = 0;
+    for (const { name } of tables.rows) {
+      // Bytes as they are and as text: a sealed payload may hold no plain secret either.
+      const found = await rig.admin.query<Record<string, unknown>>(`SELECT * FROM ${name}`);
+      rows += found.rows.length;
+      for (const row of found.rows) {
+        const shown = Object.values(row)
+          .map((value) => (Buffer.isBuffer(value) ? value.toString("latin1") : JSON.stringify(value)))
+          .join("\n");
+        for (const secret of secrets) expect(`${name}: ${shown}`).not.toContain(secret);
+      }
+    }
+    expect(rows).toBeGreaterThan(20);
+    expect(rig.logLines.length).toBeGreaterThan(5);
+    for (const secret of secrets) expect(rig.logLines.join("")).not.toContain(secret);
+  });
+});
