@@ -21,7 +21,7 @@ export async function startProcess(name: string, settings: unknown): Promise<Ben
   const child = fork(path, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
   const broken = rejectAtEnd(child, name);
   const ready = nextMessage(child);
-  child.send({ settings } as object);
+  child.send({ settings });
   await Promise.race([ready, broken]);
   return {
     pid: child.pid ?? 0,

@@ -41,6 +41,7 @@ export interface Debezium {
 
 /** A running engine. */
 export interface DebeziumRun {
+  readonly pid: number;
   /** Rejects when it ends by itself. */
   readonly broken: Promise<never>;
   stop(): Promise<void>;
@@ -207,6 +208,7 @@ export async function createDebezium(
       });
       broken.catch(() => undefined);
       return {
+        pid: started.pid ?? 0,
         broken,
         async stop() {
           stopping = true;

@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { StackHandle } from "../../services/stack/stack.ts";
-import { upStack } from "../../services/stack/stack.ts";
+import { downStack, stackStatus, upStack } from "../../services/stack/stack.ts";
 import { avro } from "./avro.ts";
 import { createBenchDatabase } from "./bench-database.ts";
 import type { Bench, Figure, Row, Sizes } from "./figure.ts";
@@ -25,6 +26,10 @@ function findProjectDir(): string {
   }
   return folder;
 }
+
+const endDeadlineMs = 15_000;
+/** Set by Ctrl-C: what fails from then on fails because its servers are gone. */
+let leaving = false;
 
 function sizeOf(name: string, byDefault: number): number {
   const text = process.env[name];
@@ -56,6 +61,7 @@ async function run(names: readonly string[]): Promise<void> {
   const sizes = readSizes();
   const startedMs = performance.now();
   const ends: (() => Promise<unknown>)[] = [];
+  const starting = new AbortController();
   let handle: Promise<StackHandle> | undefined;
   let databases = 0;
 
@@ -65,36 +71,41 @@ async function run(names: readonly string[]): Promise<void> {
   };
   async function endAll(): Promise<void> {
     for (let end = ends.pop(); end !== undefined; end = ends.pop()) {
-      await end().catch((error: unknown) => {
+      // Whatever hangs must not keep the servers up.
+      await Promise.race([end(), wait(endDeadlineMs, undefined, { ref: false })]).catch((error: unknown) => {
         progress(`ending: ${String(error)}`);
       });
     }
+    await handle?.then(
+      (up) => up.stop(),
+      () => undefined,
+    );
   }
-  let leaving = false;
   const leave = (): void => {
     if (leaving) return;
     leaving = true;
     progress("broken off: everything that was started ends now");
+    starting.abort();
     void endAll().then(() => process.exit(130));
   };
   process.on("SIGINT", leave);
   process.on("SIGTERM", leave);
 
-  const stack = (): Promise<StackHandle> => {
-    handle ??= upStack({
-      rootDir: projectDir,
-      name: "bench",
+  async function startStack(): Promise<StackHandle> {
+    const place = { rootDir: projectDir, name: "bench" };
+    // Empty servers: what a run that was killed left (topics, replication slots) must not weigh on this one.
+    if ((await stackStatus(place)).users === 0) await downStack({ ...place, wipe: true });
+    return upStack({
+      ...place,
       detach: false,
+      signal: starting.signal,
       // Debezium reads the write-ahead log; the setting is the same for every contestant.
       postgres: { wal_level: "logical" },
       kafka: { jvmFlags: ["-Xmx1g"] },
       log: progress,
-    }).then((up) => {
-      ends.unshift(() => up.stop());
-      return up;
     });
-    return handle;
-  };
+  }
+  const stack = (): Promise<StackHandle> => (handle ??= startStack());
   const benchOf = (name: string): Bench => ({
     projectDir,
     sizes,
@@ -137,6 +148,7 @@ if (unknown !== undefined) {
   process.exitCode = 2;
 } else {
   run(asked.length > 0 ? asked : Object.keys(figures)).catch((error: unknown) => {
+    if (leaving) return;
     console.error(error);
     process.exitCode = 1;
   });

@@ -11,6 +11,7 @@ import type { Debezium, DebeziumSetup } from "./debezium.ts";
 import { createDebezium, markerType, prepareDebezium } from "./debezium.ts";
 import type { Bench, Row } from "./figure.ts";
 import { toRow } from "./figure.ts";
+import { cpuMsOf } from "./process-use.ts";
 import { eventually } from "../harness/eventually.ts";
 
 /** Records of one send of the raw producer: what the relay takes at a time. */
@@ -18,6 +19,12 @@ const batchRows = 1_000;
 
 const contestants = ["ours", "raw kafkajs", "Debezium tuned", "Debezium default"] as const;
 type Contestant = (typeof contestants)[number];
+
+/** What one run of one contestant showed. */
+interface Measured extends TopicRates {
+  /** Processor time of its process for each event, start included, in microseconds. */
+  readonly cpuMicros: number;
+}
 
 /** One arrangement of servers that all contestants of this figure run on. */
 interface Arena {
@@ -42,7 +49,7 @@ export async function relay(bench: Bench): Promise<Row[]> {
   bench.onEnd(() => admin.disconnect());
   const arena: Arena = { bench, brokers, database, debezium, backlog, admin };
 
-  const rates = new Map<Contestant, TopicRates[]>(contestants.map((name) => [name, []]));
+  const rates = new Map<Contestant, Measured[]>(contestants.map((name) => [name, []]));
   for (let repetition = 0; repetition < bench.sizes.repetitions; repetition += 1) {
     for (let turn = 0; turn < contestants.length; turn += 1) {
       // Who comes first changes, so that no one always follows the same neighbour.
@@ -53,47 +60,49 @@ export async function relay(bench: Bench): Promise<Row[]> {
       const measured = await runOne(arena, contestant, prefix, topic);
       rates.get(contestant)?.push(measured);
       bench.progress(
-        `${String(repetition + 1)}/${String(bench.sizes.repetitions)} ${contestant}: ${String(Math.round(measured.whole))}/s, second half ${String(Math.round(measured.secondHalf))}/s`,
+        `${String(repetition + 1)}/${String(bench.sizes.repetitions)} ${contestant}: ${String(Math.round(measured.whole))}/s, second half ${String(Math.round(measured.secondHalf))}/s, ${measured.cpuMicros.toFixed(0)} µs of processor an event`,
       );
       await checkRecords(kafka, topic, backlog.eventIds);
       await admin.deleteTopics({ topics: [topic] });
     }
   }
 
-  const list = (name: Contestant, part: keyof TopicRates): number[] =>
+  const list = (name: Contestant, part: keyof Measured): number[] =>
     (rates.get(name) ?? []).map((measured) => measured[part]);
-  const row = (
-    part: keyof TopicRates,
-    other: Contestant,
-    against: Row["against"],
-    target: number | null,
-    note: string,
-  ): Row =>
+  const note = `${String(backlog.size)} rows of 900 bytes, 6 partitions, acks all, each contestant a fresh process, watched by the broker's end offsets; every event read back once; ours sends 9 headers, Debezium 1`;
+  const names: Readonly<Record<keyof Measured, string>> = {
+    secondHalf: "relay, second half",
+    whole: "relay, whole backlog",
+    cpuMicros: "relay, processor time",
+  };
+  const row = (part: keyof Measured, other: Contestant, atLeast?: number): Row =>
     toRow(
       {
-        name: part === "whole" ? "relay, whole backlog" : "relay, second half",
-        unit: "events/s",
-        against,
+        name: names[part],
+        unit: part === "cpuMicros" ? "µs/event" : "events/s",
+        against: other === "raw kafkajs" ? "limit" : "peer",
         other,
-        ...(target !== null && { target: { better: "higher", ratio: target } as const }),
+        ...(atLeast !== undefined && { target: { better: "higher", ratio: atLeast } as const }),
         command: bench.command,
         note,
       },
       list("ours", part),
       list(other, part),
     );
-  const common = `${String(backlog.size)} rows of 900 bytes, 6 partitions, acks all, each contestant a fresh process, watched by the broker's end offsets; every event read back once; ours sends 9 headers, Debezium 1`;
   return [
-    row("secondHalf", "raw kafkajs", "limit", null, common),
-    row("secondHalf", "Debezium tuned", "peer", 1.1, common),
-    row("secondHalf", "Debezium default", "peer", 1.4, common),
-    row("whole", "raw kafkajs", "limit", null, common),
-    row("whole", "Debezium tuned", "peer", null, common),
-    row("whole", "Debezium default", "peer", null, common),
+    row("secondHalf", "raw kafkajs"),
+    row("secondHalf", "Debezium tuned", 1.1),
+    row("secondHalf", "Debezium default", 1.4),
+    row("whole", "raw kafkajs"),
+    row("whole", "Debezium tuned"),
+    row("whole", "Debezium default"),
+    row("cpuMicros", "raw kafkajs"),
+    row("cpuMicros", "Debezium tuned"),
+    row("cpuMicros", "Debezium default"),
   ];
 }
 
-function runOne(arena: Arena, contestant: Contestant, prefix: string, topic: string): Promise<TopicRates> {
+function runOne(arena: Arena, contestant: Contestant, prefix: string, topic: string): Promise<Measured> {
   switch (contestant) {
     case "ours":
       return runOurs(arena, prefix, topic);
@@ -106,7 +115,7 @@ function runOne(arena: Arena, contestant: Contestant, prefix: string, topic: str
   }
 }
 
-async function runOurs(arena: Arena, prefix: string, topic: string): Promise<TopicRates> {
+async function runOurs(arena: Arena, prefix: string, topic: string): Promise<Measured> {
   const { admin, backlog, brokers, database } = arena;
   await backlog.commit();
   const starting = startProcess("relay-process", {
@@ -116,16 +125,17 @@ async function runOurs(arena: Arena, prefix: string, topic: string): Promise<Top
   });
   const process = await watched(arena, starting);
   const rates = await watchTopic(admin, topic, backlog.size, process.broken);
+  const cpuMicros = cpuMicrosOf(arena, process.pid);
   await eventually(
     () => database.admin.query<{ left: number }>("SELECT count(*)::int AS left FROM outbox.events"),
     ({ rows }) => rows[0]?.left === 0,
     { what: "an empty outbox after the last acknowledgement" },
   );
   await process.stop();
-  return rates;
+  return { ...rates, cpuMicros };
 }
 
-async function runRaw(arena: Arena, topic: string): Promise<TopicRates> {
+async function runRaw(arena: Arena, topic: string): Promise<Measured> {
   const { admin, backlog, brokers, database } = arena;
   const process = await watched(
     arena,
@@ -135,8 +145,9 @@ async function runRaw(arena: Arena, topic: string): Promise<TopicRates> {
     watchTopic(admin, topic, backlog.size, process.broken),
     process.ask("send"),
   ]);
+  const cpuMicros = cpuMicrosOf(arena, process.pid);
   await process.stop();
-  return rates;
+  return { ...rates, cpuMicros };
 }
 
 async function runDebezium(
@@ -144,7 +155,7 @@ async function runDebezium(
   setup: DebeziumSetup,
   prefix: string,
   topic: string,
-): Promise<TopicRates> {
+): Promise<Measured> {
   const { admin, backlog, bench, brokers, database, debezium } = arena;
   await createTopic(admin, `${prefix}${markerType}`);
   const instance = await createDebezium(bench, debezium, database, { setup, brokers, topicPrefix: prefix });
@@ -153,12 +164,17 @@ async function runDebezium(
     await backlog.commit();
     const running = await instance.start();
     const rates = await watchTopic(admin, topic, backlog.size, running.broken);
+    const cpuMicros = cpuMicrosOf(arena, running.pid);
     await running.stop();
-    return rates;
+    return { ...rates, cpuMicros };
   } finally {
     await instance.remove();
     await admin.deleteTopics({ topics: [`${prefix}${markerType}`] });
   }
+}
+
+function cpuMicrosOf({ backlog }: Arena, pid: number): number {
+  return (cpuMsOf(pid) * 1000) / backlog.size;
 }
 
 async function watched(arena: Arena, starting: Promise<BenchProcess>): Promise<BenchProcess> {
