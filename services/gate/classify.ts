@@ -99,7 +99,9 @@ function toPaths(entry: ToolEntry, named: readonly string[], workingDirectory: s
 
 /** The files that a patch names in its headers. */
 function toPatchPaths(patch: string): string[] {
-  const headers = patch.matchAll(/^[ \t]*\*\*\* (?:Add File|Update File|Delete File|Move to):[ \t]*([^\n]*)$/gm);
+  const headers = patch.matchAll(
+    /^[ \t]*\*\*\* (?:Add File|Update File|Delete File|Move to):[ \t]*([^\n]*)$/gm,
+  );
   return [...new Set([...headers].map(([, path = ""]) => path.trim()).filter((path) => path !== ""))];
 }
 
@@ -107,7 +109,8 @@ function toFieldTexts(input: JsonObject): Map<string, string> {
   const texts = new Map<string, string>();
   for (const [field, value] of Object.entries(input)) {
     if (typeof value === "string") texts.set(field, value);
-    else if (Array.isArray(value) && value.every((one) => typeof one === "string")) texts.set(field, value.join(" "));
+    else if (Array.isArray(value) && value.every((one) => typeof one === "string"))
+      texts.set(field, value.join(" "));
   }
   return texts;
 }

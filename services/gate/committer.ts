@@ -100,7 +100,10 @@ export function createCommitter(options: CommitterOptions): Committer {
     [1, 2, 4, 8, 16, 32, 64],
   );
   const retries = metrics.counter("fabric_gate_retries_total", "calls decided again, by cause", ["cause"]);
-  const late = metrics.counter("fabric_gate_late_total", "decisions committed after their caller was told no");
+  const late = metrics.counter(
+    "fabric_gate_late_total",
+    "decisions committed after their caller was told no",
+  );
   const queue = createGroupQueue<Item>({
     maxGroup: options.maxGroup ?? defaultMaxGroup,
     maxInFlight: options.maxInFlight ?? defaultMaxInFlight,

@@ -69,7 +69,11 @@ const staticDenyStage: Stage = {
         }
       } catch (error) {
         const why = error instanceof Error ? error.message : "it failed";
-        verdicts.push({ ...deny, reason: "RULE_FAILED", message: `the rule \`${rule.id}\` could not judge: ${why}` });
+        verdicts.push({
+          ...deny,
+          reason: "RULE_FAILED",
+          message: `the rule \`${rule.id}\` could not judge: ${why}`,
+        });
       }
     }
     return { verdicts };

@@ -23,10 +23,15 @@ const resourceKinds = ["command", "path", "patch", "url", "text", "none"] as con
 const ruleId = z.string().regex(/^[a-z][a-z0-9-]*(\.[a-z0-9-]+)+$/, "an id has the form `deny.shell.wipe`");
 const toolPattern = z
   .string()
-  .regex(/^[a-z][a-z0-9_]*(\.[A-Za-z0-9_-]+)*(\.\*|[A-Za-z0-9_-]\*)?$/, "a tool has the form `shell.run` or `file.*`");
+  .regex(
+    /^[a-z][a-z0-9_]*(\.[A-Za-z0-9_-]+)*(\.\*|[A-Za-z0-9_-]\*)?$/,
+    "a tool has the form `shell.run` or `file.*`",
+  );
 
 const bundleSchema = z.strictObject({
-  revision: z.string().regex(/^policy@\d{4}-\d{2}-\d{2}\.\d+$/, "a revision has the form `policy@2026-01-31.1`"),
+  revision: z
+    .string()
+    .regex(/^policy@\d{4}-\d{2}-\d{2}\.\d+$/, "a revision has the form `policy@2026-01-31.1`"),
 });
 const toolsSchema = z.strictObject({
   tools: z
@@ -91,23 +96,32 @@ export function parseBundle(texts: ReadonlyMap<string, string>): ParsedBundle {
   const head = parseFile("bundle.yaml", bundleSchema, texts, problems);
   const tools = parseFile("tools.yaml", toolsSchema, texts, problems);
   const deny = parseFile("deny.yaml", denySchema, texts, problems);
-  const entries = (tools?.value.tools ?? []).map(
-    (one): ToolEntry => ({
-      tool: one.tool,
-      effect: one.effect,
-      dataClass: one.data_class,
-      action: one.action,
-      resource: one.resource,
-      volatile: one.volatile,
-      constraints: one.constraints,
-    }),
-  );
-  if (tools !== null) reportDoubles("tools.yaml", "tools", entries.map((one) => one.tool), tools.lineOf, problems);
+  const entries = (tools?.value.tools ?? []).map((one): ToolEntry => ({
+    tool: one.tool,
+    effect: one.effect,
+    dataClass: one.data_class,
+    action: one.action,
+    resource: one.resource,
+    volatile: one.volatile,
+    constraints: one.constraints,
+  }));
+  if (tools !== null)
+    reportDoubles(
+      "tools.yaml",
+      "tools",
+      entries.map((one) => one.tool),
+      tools.lineOf,
+      problems,
+    );
   const rules: DenyRule[] = [];
   (deny?.value.rules ?? []).forEach((one, index) => {
     const condition = toCondition(one.when);
     if (typeof condition === "string") {
-      problems.push({ file: "deny.yaml", line: deny?.lineOf(["rules", index, "when"]) ?? 0, text: condition });
+      problems.push({
+        file: "deny.yaml",
+        line: deny?.lineOf(["rules", index, "when"]) ?? 0,
+        text: condition,
+      });
     } else {
       rules.push({ id: one.id, tools: one.tools, condition, message: one.message, priority: one.priority });
     }
@@ -153,7 +167,11 @@ function parseFile<T>(
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, maxAliasCount: 0 } as object);
   if (document.errors.length > 0) {
     for (const error of document.errors) {
-      problems.push({ file, line: lines.linePos(error.pos[0]).line, text: error.message.split("\n")[0] ?? "" });
+      problems.push({
+        file,
+        line: lines.linePos(error.pos[0]).line,
+        text: error.message.split("\n")[0] ?? "",
+      });
     }
     return null;
   }
@@ -162,7 +180,11 @@ function parseFile<T>(
   if (parsed.success) return { value: parsed.data, lineOf };
   for (const issue of parsed.error.issues) {
     const where = issue.path.map(String).join(".");
-    problems.push({ file, line: lineOf(issue.path), text: where === "" ? issue.message : `${where}: ${issue.message}` });
+    problems.push({
+      file,
+      line: lineOf(issue.path),
+      text: where === "" ? issue.message : `${where}: ${issue.message}`,
+    });
   }
   return null;
 }

@@ -1,7 +1,7 @@
 import type { Adapter, RuntimeReply, Translation } from "../../schemas/adapter.ts";
 import type { FaultCode } from "../../schemas/faults.ts";
 import { Fault } from "../../schemas/faults.ts";
-import type { GateAnswer, GateRequest, ReasonCode } from "../../schemas/gate.ts";
+import type { GateAnswer, GateRequest, JsonObject, ReasonCode } from "../../schemas/gate.ts";
 import { gateRequestSchema } from "../../schemas/gate.ts";
 import type {
   AccessTable,
@@ -121,12 +121,14 @@ export function createGate(options: GateOptions): Gate {
       );
       throw new Fault("REQUEST_INVALID", faults.slice(0, 10).join("; "));
     }
-    const work = toOwnWork(parsed.data, classify(parsed.data, bundle), raw, toOrigin(request));
+    // The input as it came: the parser drops a key named `__proto__`, and what is judged has to be what would run.
+    const asked: GateRequest = { ...parsed.data, input: (json as { input: JsonObject }).input };
+    const work = toOwnWork(asked, classify(asked, bundle), raw, toOrigin(request));
     const startedMs = performance.now();
     const outcome = await committer.submit(work, budgetMs);
     seconds.observe((performance.now() - startedMs) / 1000, { kind: "own" });
     if (outcome.kind === "tenant_unknown") throw new Fault("TENANT_UNKNOWN");
-    return reply.send(toCountedAnswer(outcome, work.tenantId, parsed.data));
+    return reply.send(toCountedAnswer(outcome, work.tenantId, asked));
   });
 
   /** What the runtime is told. A failure is a refusal where an effect waits, and 503 where nothing does. */

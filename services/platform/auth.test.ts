@@ -51,7 +51,9 @@ describe("local tokens", () => {
   it("name a tenant of the allowed form", async () => {
     const one = createAuthenticator({ localKeys: keys.verification, clock: clockAt(startMs) });
     for (const tenantId of ["", "A", "a/b", "a".repeat(65), "../x"]) {
-      await expect(one.authenticate(await issue({ tenantId }))).rejects.toMatchObject({ code: "TOKEN_INVALID" });
+      await expect(one.authenticate(await issue({ tenantId }))).rejects.toMatchObject({
+        code: "TOKEN_INVALID",
+      });
     }
   });
 
@@ -78,7 +80,10 @@ describe("tokens of an OIDC issuer", () => {
   });
   afterAll(() => new Promise((resolve) => server.close(resolve)));
 
-  const sign = async (claims: object, rest: { issuer?: string; audience?: string; key?: JWK } = {}): Promise<string> =>
+  const sign = async (
+    claims: object,
+    rest: { issuer?: string; audience?: string; key?: JWK } = {},
+  ): Promise<string> =>
     new SignJWT({ tenant: "acme", roles: ["approver", "owner"], ...claims })
       .setProtectedHeader({ alg: "RS256", kid: "k1" })
       .setIssuer(rest.issuer ?? issuer)
@@ -108,7 +113,9 @@ describe("tokens of an OIDC issuer", () => {
       oidc: [{ issuer, audience: "fabric-api" }],
       clock: clockAt(startMs),
     });
-    const foreign = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ format: "jwk" }) as JWK;
+    const foreign = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({
+      format: "jwk",
+    }) as JWK;
     const tokens = [
       await sign({}, { audience: "another" }),
       await sign({}, { issuer: "https://elsewhere.example" }),

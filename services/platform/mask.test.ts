@@ -7,7 +7,10 @@ const word = (...parts: string[]): string => parts.join("");
 const secrets: Record<string, [text: string, secret: string]> = {
   "a test key": ["value sk-test-1 end", "sk-test-1"],
   "a provider key": [`key: ${word("sk-", "ant-api03-AbCdEf123456")}`, "AbCdEf123456"],
-  "a GitHub token": [`git clone https://${word("ghp_", "16C7e42F292c6912E7710c838347Ae178B4a")}@x`, "16C7e42F"],
+  "a GitHub token": [
+    `git clone https://${word("ghp_", "16C7e42F292c6912E7710c838347Ae178B4a")}@x`,
+    "16C7e42F",
+  ],
   "a fine-grained GitHub token": [word("github_pat_", "11ABCDEFG0abcdefghij_KLMNOP"), "KLMNOP"],
   "an AWS key id": [`id=${word("AKIA", "IOSFODNN7EXAMPLE")}`, "IOSFODNN7"],
   "an AWS secret": ["AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "K7MDENG"],
@@ -113,7 +116,7 @@ describe("masking", () => {
     cookies: "cookie:",
     "flag heads": "--a-",
     "entropy near hints": "key aB3",
-    "logins": "-u a:",
+    logins: "-u a:",
   };
   it.each(Object.entries(hostile))("masks a megabyte of %s in linear time", (_name, piece) => {
     const text = piece.repeat(Math.ceil(megabyte / piece.length)).slice(0, megabyte);

@@ -16,7 +16,8 @@ interface Rule {
 /** Where a token may start: not inside a word, but right after an escape such as `\n` in quoted text. */
 const start = String.raw`(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))`;
 /** What is masked already is left alone: masking twice is masking once. */
-const alreadyMasked = /^\s*\\{0,3}["']?(?:[A-Za-z0-9-]{1,20}\s{1,4})?\[masked:[a-z_]{1,32}\][,)}\]]{0,4}\\{0,3}["']?\s*$/;
+const alreadyMasked =
+  /^\s*\\{0,3}["']?(?:[A-Za-z0-9-]{1,20}\s{1,4})?\[masked:[a-z_]{1,32}\][,)}\]]{0,4}\\{0,3}["']?\s*$/;
 const secretNames =
   "password|passwd|pwd|passphrase|(?<![A-Za-z])pass|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|secret[_-]?key|signing[_-]?key|encryption[_-]?key|credentials?";
 /** A quoted text to its end, or a bare word. */
@@ -46,7 +47,10 @@ const ledForms: readonly Rule[] = [
   },
   {
     kind: "cookie",
-    pattern: new RegExp(String.raw`(\bcookie\\{0,3}["']?\s{0,4}:\s{0,4}\\{0,3}["']?)[^\r\n"'\\]{1,4096}`, "gi"),
+    pattern: new RegExp(
+      String.raw`(\bcookie\\{0,3}["']?\s{0,4}:\s{0,4}\\{0,3}["']?)[^\r\n"'\\]{1,4096}`,
+      "gi",
+    ),
   },
   {
     kind: "bearer",

@@ -1,4 +1,11 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+} from "node:crypto";
 import { Fault } from "../../schemas/faults.ts";
 import type { DataClass } from "../../schemas/generated/types.ts";
 import { newUuidV7 } from "./ids.ts";
@@ -69,7 +76,8 @@ export async function sealPayload(keys: TenantKeys, payload: PayloadToSeal): Pro
 
 /** The same with a key that is open already. */
 export function sealWith(key: TenantKey, { tenantId, bytes, dataClass }: PayloadToSeal): SealedPayload {
-  if (key.tenantId !== tenantId) throw new Fault("INTERNAL", "a payload was about to be sealed with another tenant's key");
+  if (key.tenantId !== tenantId)
+    throw new Fault("INTERNAL", "a payload was about to be sealed with another tenant's key");
   const evidenceId = newUuidV7(Date.now());
   const ref = `vault://${tenantId}/${evidenceId}`;
   const digest = digestOf(key, bytes);
@@ -234,7 +242,9 @@ async function loadOrMakeKey(tx: Tx, kek: KeyEncryptionKey, tenantId: string): P
 
 async function openKeyRow(kek: KeyEncryptionKey, tenantId: string, row: KeyRow): Promise<TenantKey> {
   const dataKey = await kek.unwrap(row.wrapped_key, row.kek_id, wrapContext(tenantId, row.key_version));
-  const digestKey = Buffer.from(hkdfSync("sha256", dataKey, Buffer.alloc(0), "fabric payload digest", keyBytes));
+  const digestKey = Buffer.from(
+    hkdfSync("sha256", dataKey, Buffer.alloc(0), "fabric payload digest", keyBytes),
+  );
   return { tenantId, version: row.key_version, dataKey, digestKey };
 }
 
@@ -267,13 +277,16 @@ function open(key: Buffer, { nonce, tag, sealed }: Sealed, associated: string): 
     decipher.setAuthTag(tag);
     return Buffer.concat([decipher.update(sealed), decipher.final()]);
   } catch (error) {
-    throw new Fault("EVIDENCE_CORRUPT", "the bytes were changed, moved or sealed with another key", { cause: error });
+    throw new Fault("EVIDENCE_CORRUPT", "the bytes were changed, moved or sealed with another key", {
+      cause: error,
+    });
   }
 }
 
 /** Wraps with a key in memory; what a local key file and tests use. */
 export function openMemoryKek(id: string, key: Buffer): KeyEncryptionKey {
-  if (key.length !== keyBytes) throw new Fault("KEY_UNAVAILABLE", "the key-encryption key is not 32 bytes long");
+  if (key.length !== keyBytes)
+    throw new Fault("KEY_UNAVAILABLE", "the key-encryption key is not 32 bytes long");
   return {
     id,
     wrap(dataKey, context) {
@@ -282,7 +295,9 @@ export function openMemoryKek(id: string, key: Buffer): KeyEncryptionKey {
     },
     unwrap(wrapped, kekId, context) {
       if (kekId !== id) {
-        return Promise.reject(new Fault("KEY_UNAVAILABLE", `the data key was wrapped with ${kekId}, not ${id}`));
+        return Promise.reject(
+          new Fault("KEY_UNAVAILABLE", `the data key was wrapped with ${kekId}, not ${id}`),
+        );
       }
       const parts = {
         nonce: wrapped.subarray(0, nonceBytes),
@@ -293,7 +308,9 @@ export function openMemoryKek(id: string, key: Buffer): KeyEncryptionKey {
         return Promise.resolve(open(key, parts, context));
       } catch (error) {
         return Promise.reject(
-          new Fault("KEY_UNAVAILABLE", "the data key does not open with this key-encryption key", { cause: error }),
+          new Fault("KEY_UNAVAILABLE", "the data key does not open with this key-encryption key", {
+            cause: error,
+          }),
         );
       }
     },

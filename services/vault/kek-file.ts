@@ -29,12 +29,17 @@ export async function loadKekFile(path: string): Promise<KeyEncryptionKey> {
   let text: string;
   try {
     const { mode } = await stat(path);
-    if ((mode & othersBits) !== 0) throw new Error(`its mode is ${(mode & 0o777).toString(8)}; run chmod 600`);
+    if ((mode & othersBits) !== 0)
+      throw new Error(`its mode is ${(mode & 0o777).toString(8)}; run chmod 600`);
     text = await readFile(path, "utf8");
   } catch (error) {
-    throw new Fault("KEY_UNAVAILABLE", `\`${path}\`: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    });
+    throw new Fault(
+      "KEY_UNAVAILABLE",
+      `\`${path}\`: ${error instanceof Error ? error.message : String(error)}`,
+      {
+        cause: error,
+      },
+    );
   }
   const parsed = kekFileSchema.safeParse(parseJson(text));
   // The parser's message could quote the key.

@@ -38,7 +38,9 @@ describe("the same call again", () => {
     const rounds = Array.from({ length: 25 }, (_, round) => `both-${String(round)}`);
     for (const id of rounds) {
       const call = ownRequest("shell.run", { command: `echo ${id}` }, { tool_call_id: id, session_id: id });
-      const answers = await Promise.all([one, two, one, two].map((gate) => gate.post("/v1/gate/decide", call)));
+      const answers = await Promise.all(
+        [one, two, one, two].map((gate) => gate.post("/v1/gate/decide", call)),
+      );
       const found = answers.map(({ json }) => json as GateAnswer);
       expect(new Set(found.map((answer) => answer.decision_id)).size).toBe(1);
       expect(found.filter((answer) => !answer.repeated)).toHaveLength(1);

@@ -69,7 +69,10 @@ describe("deciding and committing", () => {
       },
     });
     const running = await rig.gate({ database });
-    const reply = await running.post("/v1/gate/decide", ownRequest("shell.run", { command: "ls" }, { session_id: "frozen" }));
+    const reply = await running.post(
+      "/v1/gate/decide",
+      ownRequest("shell.run", { command: "ls" }, { session_id: "frozen" }),
+    );
     expect(reply.json).toMatchObject({ decision: "deny", reason_code: "TENANT_FROZEN" });
     expect(await rowsOf("frozen")).toEqual([1, 1, 0]);
     await rig.admin.query("UPDATE access.tenants SET state = 'active' WHERE tenant_id = 'acme'");
@@ -83,9 +86,11 @@ describe("deciding and committing", () => {
     const database = wrapped(rig.database(), {
       async onQuery(text) {
         if (!text.includes("INSERT INTO gate.decisions") || isFrozen) return;
-        freezing = rig.admin.query("UPDATE access.tenants SET state = 'frozen' WHERE tenant_id = 'acme'").then(() => {
-          isFrozen = true;
-        });
+        freezing = rig.admin
+          .query("UPDATE access.tenants SET state = 'frozen' WHERE tenant_id = 'acme'")
+          .then(() => {
+            isFrozen = true;
+          });
         // Long enough for an update that nothing holds back.
         await new Promise((resolve) => setTimeout(resolve, 150));
         expect(isFrozen).toBe(false);
@@ -168,12 +173,16 @@ describe("deciding and committing", () => {
   it("refuses what does not fit its queue, and says so", async () => {
     const running = await rig.gate({ maxWaiting: 2, maxInFlight: 1, maxGroup: 1 });
     const answers = await Promise.all(
-      Array.from({ length: 40 }, () => running.post("/v1/gate/decide", ownRequest("shell.run", { command: "ls" }))),
+      Array.from({ length: 40 }, () =>
+        running.post("/v1/gate/decide", ownRequest("shell.run", { command: "ls" })),
+      ),
     );
     const reasons = answers.map(({ json }) => (json as GateAnswer).reason_code);
     expect(reasons).toContain("ALLOWED");
     expect(reasons).toContain("GATE_UNAVAILABLE");
-    expect(await rig.count("gate.capabilities")).toBe(await rig.count("gate.decisions WHERE decision = 'allow'"));
+    expect(await rig.count("gate.capabilities")).toBe(
+      await rig.count("gate.decisions WHERE decision = 'allow'"),
+    );
   });
 });
 
@@ -198,7 +207,10 @@ describe("a database that goes away", () => {
     try {
       const startedMs = performance.now();
       const [own, runtime] = await Promise.all([
-        running.post("/v1/gate/decide", ownRequest("shell.run", { command: "ls" }, { session_id: "hanging" })),
+        running.post(
+          "/v1/gate/decide",
+          ownRequest("shell.run", { command: "ls" }, { session_id: "hanging" }),
+        ),
         running.post("/v1/hooks/claude-code", hook),
       ]);
       expect(performance.now() - startedMs).toBeLessThan(1_500);
@@ -216,7 +228,13 @@ describe("a database that goes away", () => {
 
   it("denies and writes nothing by halves when its connections are cut in the middle", async () => {
     let isCutting = false;
-    const cutAt = ["INSERT INTO gate.sessions", "hold_tenants", "INSERT INTO gate.decisions", "INSERT INTO gate.anchors", "outbox.append"];
+    const cutAt = [
+      "INSERT INTO gate.sessions",
+      "hold_tenants",
+      "INSERT INTO gate.decisions",
+      "INSERT INTO gate.anchors",
+      "outbox.append",
+    ];
     let cutText = "";
     const database = wrapped(rig.database(), {
       async onQuery(text) {
@@ -232,13 +250,20 @@ describe("a database that goes away", () => {
       cutText = text;
       isCutting = true;
       const sessionId = `cut-${String(index)}`;
-      const call = ownRequest("shell.run", { command: "ls" }, { session_id: sessionId, tool_call_id: sessionId });
+      const call = ownRequest(
+        "shell.run",
+        { command: "ls" },
+        { session_id: sessionId, tool_call_id: sessionId },
+      );
       const reply = await running.post("/v1/gate/decide", call);
       expect(reply.json).toMatchObject({ decision: "deny", reason_code: "GATE_UNAVAILABLE" });
       expect(isCutting).toBe(false);
       expect(await rowsOf(sessionId)).toEqual([0, 0, 0]);
       // The same call, tried again, is decided as if it were the first time.
-      expect((await running.post("/v1/gate/decide", call)).json).toMatchObject({ decision: "allow", repeated: false });
+      expect((await running.post("/v1/gate/decide", call)).json).toMatchObject({
+        decision: "allow",
+        repeated: false,
+      });
       expect(await rowsOf(sessionId)).toEqual([1, 1, 1]);
     }
   });

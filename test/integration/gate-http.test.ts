@@ -82,7 +82,9 @@ describe("who may ask", () => {
       expect(texts[0]).toBe(texts[1]);
       expect(texts[0]).not.toMatch(/nobody|acme/);
     }
-    const keys = await rig.admin.query("SELECT 1 FROM vault.tenant_keys WHERE tenant_id IN ('nobody', 'acme-2')");
+    const keys = await rig.admin.query(
+      "SELECT 1 FROM vault.tenant_keys WHERE tenant_id IN ('nobody', 'acme-2')",
+    );
     expect(keys.rowCount).toBe(0);
   });
 
@@ -100,10 +102,22 @@ describe("who may ask", () => {
 
 describe("what may be sent", () => {
   it.each([
-    ["a body over the limit", 413, "BODY_TOO_LARGE", { "content-type": "application/json" }, "x".repeat(1_100_000)],
+    [
+      "a body over the limit",
+      413,
+      "BODY_TOO_LARGE",
+      { "content-type": "application/json" },
+      "x".repeat(1_100_000),
+    ],
     ["another content type", 415, "MEDIA_TYPE_UNSUPPORTED", { "content-type": "text/plain" }, "{}"],
     ["no JSON", 400, "BODY_NOT_JSON", { "content-type": "application/json" }, '{"password": "hunter2'],
-    ["JSON too deep", 400, "BODY_NOT_JSON", { "content-type": "application/json" }, "[".repeat(65) + "]".repeat(65)],
+    [
+      "JSON too deep",
+      400,
+      "BODY_NOT_JSON",
+      { "content-type": "application/json" },
+      "[".repeat(65) + "]".repeat(65),
+    ],
     ["an empty body", 400, "BODY_NOT_JSON", { "content-type": "application/json" }, ""],
   ])("refuses %s", async (_name, status, code, headers, body) => {
     const response = await ask({ authorization: `Bearer ${await rig.token()}`, ...headers }, body);
@@ -125,12 +139,18 @@ describe("what may be sent", () => {
       expect([404, 400]).toContain(response.status);
       expect(JSON.stringify(problem)).not.toContain("abc");
     }
-    expect((await running.post("/v1/hooks/no-such-runtime", {})).json).toMatchObject({ code: "RUNTIME_UNKNOWN", status: 404 });
+    expect((await running.post("/v1/hooks/no-such-runtime", {})).json).toMatchObject({
+      code: "RUNTIME_UNKNOWN",
+      status: 404,
+    });
   });
 
   it("closes a connection whose head is no HTTP, or too large", async () => {
     const { port } = new URL(running.url);
-    for (const head of ["NONSENSE\r\n\r\n", `GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: ${"a".repeat(20_000)}\r\n\r\n`]) {
+    for (const head of [
+      "NONSENSE\r\n\r\n",
+      `GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: ${"a".repeat(20_000)}\r\n\r\n`,
+    ]) {
       const answer = await new Promise<string>((resolve, reject) => {
         const socket = connect(Number(port), "127.0.0.1", () => socket.write(head));
         let text = "";

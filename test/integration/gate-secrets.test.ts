@@ -28,8 +28,15 @@ describe("secrets of a call", () => {
     const answers = [
       await running.post("/v1/gate/decide", ownRequest("shell.run", { command: `run ${text}`, ...args })),
       await running.post("/v1/gate/decide", ownRequest("mcp.deploy.start", args)),
-      await running.post("/v1/gate/decide", ownRequest("web.fetch", { url: "https://x/?token=abc#sk-test-1", ...args })),
-      await running.post("/v1/hooks/claude-code", { ...claude, hook_event_name: "PreToolUse", tool_input: { command: text, ...args } }),
+      await running.post(
+        "/v1/gate/decide",
+        ownRequest("web.fetch", { url: "https://x/?token=abc#sk-test-1", ...args }),
+      ),
+      await running.post("/v1/hooks/claude-code", {
+        ...claude,
+        hook_event_name: "PreToolUse",
+        tool_input: { command: text, ...args },
+      }),
       await running.post("/v1/hooks/claude-code", {
         ...claude,
         hook_event_name: "PostToolUseFailure",
@@ -37,7 +44,11 @@ describe("secrets of a call", () => {
         error: `it failed: ${text}; deploy --token=abc`,
       }),
       await running.post("/v1/hooks/claude-code", `{"broken": ${text}`),
-      await running.post("/v1/hooks/claude-code", { ...claude, hook_event_name: "PreToolUse", tool_input: text }),
+      await running.post("/v1/hooks/claude-code", {
+        ...claude,
+        hook_event_name: "PreToolUse",
+        tool_input: text,
+      }),
       await running.post("/v1/gate/decide", { ...args, tool: "sk-test-1", [secrets[2] ?? ""]: 1 }),
       await running.post("/v1/gate/decide?token=abc&value=sk-test-1", text),
     ];

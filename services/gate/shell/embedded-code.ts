@@ -21,7 +21,14 @@ const judgeFind: Judge = (args, program) => {
     const word = args[at];
     if (word === undefined) break;
     // A word that is not fixed may be `-exec`, unless its first letter says otherwise.
-    if (word.kind === "unresolved" && word.prefix === "" && at > 0 && word.reason !== "home" && !/^["']?[*./?\\[]/.test(word.source) && !toSource(args[at - 1] ?? literal("")).startsWith("-"))
+    if (
+      word.kind === "unresolved" &&
+      word.prefix === "" &&
+      at > 0 &&
+      word.reason !== "home" &&
+      !/^["']?[*./?\\[]/.test(word.source) &&
+      !toSource(args[at - 1] ?? literal("")).startsWith("-")
+    )
       launches.push(toOpaque("unknown_option", word.source, program));
     if (word.kind === "unresolved" || !/^-(exec|execdir|ok|okdir)$/.test(word.text)) continue;
     const from = at + 1;
@@ -41,8 +48,12 @@ const GIT_COMMAND_KEYS =
 function judgeGitConfig(setting: Word, program: string): Launch[] {
   if (setting.kind === "unresolved") return [toOpaque("unresolved_code", setting.source, program)];
   const [, key = "", value = ""] = /^([^=]*)=?([\s\S]*)$/.exec(setting.text) ?? [];
-  if (/^alias\./i.test(key)) return value.startsWith("!") ? [toCode(literal(value.slice(1)))] : [toOpaque("alias", setting.text, program)];
-  if (/^core\.(pager|editor|sshcommand)$|^sequence\.editor$/i.test(key)) return value === "" ? [] : [toCode(literal(value))];
+  if (/^alias\./i.test(key))
+    return value.startsWith("!")
+      ? [toCode(literal(value.slice(1)))]
+      : [toOpaque("alias", setting.text, program)];
+  if (/^core\.(pager|editor|sshcommand)$|^sequence\.editor$/i.test(key))
+    return value === "" ? [] : [toCode(literal(value))];
   return GIT_COMMAND_KEYS.test(key) ? [toOpaque("environment", setting.text, program)] : [];
 }
 const judgeGit: Judge = (args, program) => {
@@ -56,7 +67,9 @@ const judgeGit: Judge = (args, program) => {
   for (const { name, value } of scan.options) {
     if (name === "-c" && value !== undefined) launches.push(...judgeGitConfig(value, program));
     if (/^--(config-env|git-dir)$/.test(name) || (name === "--exec-path" && value !== undefined))
-      launches.push(toOpaque("environment", `${name} ${value === undefined ? "" : toSource(value)}`, program));
+      launches.push(
+        toOpaque("environment", `${name} ${value === undefined ? "" : toSource(value)}`, program),
+      );
   }
   const [verb, ...rest] = scan.rest;
   if (verb === undefined) return launches;
@@ -69,20 +82,59 @@ const judgeGit: Judge = (args, program) => {
       if (match === null) return;
       const word = rest[index];
       const attached = match[1];
-      if (word?.kind === "literal" && attached !== undefined && attached !== "") launches.push(toCode(literal(attached)));
-      else launches.push(toCode(rest[index + 1] ?? { kind: "unresolved", reason: "syntax", source: text, prefix: "" }));
+      if (word?.kind === "literal" && attached !== undefined && attached !== "")
+        launches.push(toCode(literal(attached)));
+      else
+        launches.push(
+          toCode(rest[index + 1] ?? { kind: "unresolved", reason: "syntax", source: text, prefix: "" }),
+        );
     });
   };
   switch (verb.text) {
     case "config": {
-      const key = rest.find((word, index) => (word.kind === "unresolved" || !word.text.startsWith("-")) && !/^(set|get|unset|list)$/.test(texts[index] ?? ""));
+      const key = rest.find(
+        (word, index) =>
+          (word.kind === "unresolved" || !word.text.startsWith("-")) &&
+          !/^(set|get|unset|list)$/.test(texts[index] ?? ""),
+      );
       const value = key === undefined ? undefined : rest[rest.indexOf(key) + 1];
-      if (key !== undefined && value !== undefined && at(/^(--get.*|--unset.*|get|unset|list|-l|--list)$/) === -1)
-        launches.push(...judgeGitConfig(key.kind === "literal" && value.kind === "literal" ? literal(`${key.text}=${value.text}`) : { kind: "unresolved", reason: "variable", source: `${toSource(key)}=${toSource(value)}`, prefix: "" }, program).filter((launch) => key.kind === "unresolved" || launch.kind !== "opaque" || GIT_COMMAND_KEYS.test(toSource(key)) || toSource(key).startsWith("alias.")));
+      if (
+        key !== undefined &&
+        value !== undefined &&
+        at(/^(--get.*|--unset.*|get|unset|list|-l|--list)$/) === -1
+      )
+        launches.push(
+          ...judgeGitConfig(
+            key.kind === "literal" && value.kind === "literal"
+              ? literal(`${key.text}=${value.text}`)
+              : {
+                  kind: "unresolved",
+                  reason: "variable",
+                  source: `${toSource(key)}=${toSource(value)}`,
+                  prefix: "",
+                },
+            program,
+          ).filter(
+            (launch) =>
+              key.kind === "unresolved" ||
+              launch.kind !== "opaque" ||
+              GIT_COMMAND_KEYS.test(toSource(key)) ||
+              toSource(key).startsWith("alias."),
+          ),
+        );
       break;
     }
     case "submodule":
-      if (texts.includes("foreach")) launches.push(toCode(joinWords(rest.slice(texts.indexOf("foreach") + 1).filter((word) => !/^--(recursive|quiet)$/.test(toSource(word))))));
+      if (texts.includes("foreach"))
+        launches.push(
+          toCode(
+            joinWords(
+              rest
+                .slice(texts.indexOf("foreach") + 1)
+                .filter((word) => !/^--(recursive|quiet)$/.test(toSource(word))),
+            ),
+          ),
+        );
       break;
     case "bisect":
       if (texts[0] === "run") launches.push({ kind: "words", words: rest.slice(1) });
@@ -91,14 +143,17 @@ const judgeGit: Judge = (args, program) => {
       optionCode(/^(?:-x|--exec(?:=([\s\S]*))?)$/);
       break;
     case "filter-branch":
-      optionCode(/^--(?:setup|env|tree|index|parent|msg|commit|tag-name|subdirectory)-filter(?:=([\s\S]*))?$/);
+      optionCode(
+        /^--(?:setup|env|tree|index|parent|msg|commit|tag-name|subdirectory)-filter(?:=([\s\S]*))?$/,
+      );
       break;
     case "difftool":
     case "mergetool":
       optionCode(/^(?:-x|--extcmd(?:=([\s\S]*))?)$/);
       break;
     case "grep":
-      if (at(/^(-O|--open-files-in-pager)/) >= 0) launches.push(toOpaque("unresolved_code", texts.join(" "), program));
+      if (at(/^(-O|--open-files-in-pager)/) >= 0)
+        launches.push(toOpaque("unresolved_code", texts.join(" "), program));
       break;
     case "clone":
     case "fetch":
@@ -109,13 +164,16 @@ const judgeGit: Judge = (args, program) => {
     case "remote":
       if (at(/^(-u|--upload-pack|--receive-pack|--exec)(=|$)/) >= 0 && verb.text !== "push")
         launches.push(toOpaque("inline_code", texts.join(" "), program));
-      if (at(/^(--receive-pack|--exec)(=|$)/) >= 0 && verb.text === "push") launches.push(toOpaque("inline_code", texts.join(" "), program));
+      if (at(/^(--receive-pack|--exec)(=|$)/) >= 0 && verb.text === "push")
+        launches.push(toOpaque("inline_code", texts.join(" "), program));
       if (at(/^(ext|fd)::/) >= 0) launches.push(toOpaque("inline_code", texts.join(" "), program));
       texts.forEach((text, index) => {
         if (verb.text === "clone" && /^(-c|--config)$/.test(text) && rest[index + 1] !== undefined)
           launches.push(...judgeGitConfig(rest[index + 1] ?? literal(""), program));
-        if (verb.text === "clone" && text.startsWith("--config=")) launches.push(...judgeGitConfig(literal(text.slice(9)), program));
-        if (verb.text === "clone" && text.startsWith("--template")) launches.push(toOpaque("environment", text, program));
+        if (verb.text === "clone" && text.startsWith("--config="))
+          launches.push(...judgeGitConfig(literal(text.slice(9)), program));
+        if (verb.text === "clone" && text.startsWith("--template"))
+          launches.push(toOpaque("environment", text, program));
       });
       break;
     default:
@@ -127,17 +185,35 @@ const judgeTar: Judge = (args, program) => {
   const launches: Launch[] = [];
   args.forEach((word, index) => {
     const text = toSource(word);
-    for (const option of ["--to-command", "--use-compress-program", "--info-script", "--new-volume-script", "--rsh-command", "--rmt-command"]) {
+    for (const option of [
+      "--to-command",
+      "--use-compress-program",
+      "--info-script",
+      "--new-volume-script",
+      "--rsh-command",
+      "--rmt-command",
+    ]) {
       if (text.startsWith(`${option}=`)) launches.push(toCode(afterPrefix(word, `${option}=`)));
       if (text === option && args[index + 1] !== undefined) launches.push(toCode(args[index + 1] ?? word));
     }
-    if (/^--checkpoint-action=exec=/.test(text)) launches.push(toCode(afterPrefix(word, "--checkpoint-action=exec=")));
-    else if (/^--checkpoint-action(=|$)/.test(text) && !/=(dot|echo|bell|ttyout)/.test(text)) launches.push(toOpaque("inline_code", text, program));
-    if (/^-[A-Za-z]*[IF]$/.test(text) && args[index + 1] !== undefined) launches.push(toCode(args[index + 1] ?? word));
+    if (/^--checkpoint-action=exec=/.test(text))
+      launches.push(toCode(afterPrefix(word, "--checkpoint-action=exec=")));
+    else if (/^--checkpoint-action(=|$)/.test(text) && !/=(dot|echo|bell|ttyout)/.test(text))
+      launches.push(toOpaque("inline_code", text, program));
+    if (/^-[A-Za-z]*[IF]$/.test(text) && args[index + 1] !== undefined)
+      launches.push(toCode(args[index + 1] ?? word));
     // getopt takes any unambiguous beginning of a long option.
-    if (/^--(to-c|to-co|to-com|to-comm|to-comma|to-comman|use[a-z-]*|checkpoint-a[a-z]*)(=|$)/.test(text) && !/^--(use-compress-program|checkpoint-action)(=|$)/.test(text))
+    if (
+      /^--(to-c|to-co|to-com|to-comm|to-comma|to-comman|use[a-z-]*|checkpoint-a[a-z]*)(=|$)/.test(text) &&
+      !/^--(use-compress-program|checkpoint-action)(=|$)/.test(text)
+    )
       launches.push(toOpaque("unknown_option", text, program));
-    if (word.kind === "unresolved" && word.prefix === "" && !/^["'./~]|^\$\{?HOME/.test(text) && word.reason !== "home")
+    if (
+      word.kind === "unresolved" &&
+      word.prefix === "" &&
+      !/^["'./~]|^\$\{?HOME/.test(text) &&
+      word.reason !== "home"
+    )
       launches.push(toOpaque("unknown_option", text, program));
   });
   return launches;
@@ -150,18 +226,35 @@ const judgeRsync: Judge = (args) =>
 
 const judgeCopyOverSsh: Judge = (args, program) =>
   scanAllOptions(args, "-S -o -F -i -P -c -J -l")
-    .options.filter(({ name, value }) => name === "-S" || name === "-F" || (name === "-o" && /command/i.test(value === undefined ? "" : toSource(value))))
+    .options.filter(
+      ({ name, value }) =>
+        name === "-S" ||
+        name === "-F" ||
+        (name === "-o" && /command/i.test(value === undefined ? "" : toSource(value))),
+    )
     .map(({ value }) => toOpaque("inline_code", value === undefined ? "" : toSource(value), program));
 
 const judgeAwk: Judge = (args, program) => {
-  const { options, operands } = scanAllOptions(args, "-F -v -f -i -l -e -E --field-separator --assign --file --include --load --source --exec");
+  const { options, operands } = scanAllOptions(
+    args,
+    "-F -v -f -i -l -e -E --field-separator --assign --file --include --load --source --exec",
+  );
   const launches: Launch[] = [];
   for (const { name, value } of options)
-    if (/^(-f|-E|--file|--exec|-i|--include|-l|--load)$/.test(name)) launches.push({ kind: "file", file: value ?? literal(""), language: "awk" });
+    if (/^(-f|-E|--file|--exec|-i|--include|-l|--load)$/.test(name))
+      launches.push({ kind: "file", file: value ?? literal(""), language: "awk" });
   const sources = options.filter(({ name }) => /^(-e|--source)$/.test(name)).map(({ value }) => value);
   for (const code of sources.length > 0 ? sources : launches.length > 0 ? [] : operands.slice(0, 1))
     if (code?.kind !== "literal" || /system|getline|\||@|printf?\b[^;}]*>|close\s*\(/.test(code.text))
-      launches.push({ kind: "opaque", reason: { kind: "inline_code", detail: code === undefined ? "" : toSource(code), program, language: "awk" } });
+      launches.push({
+        kind: "opaque",
+        reason: {
+          kind: "inline_code",
+          detail: code === undefined ? "" : toSource(code),
+          program,
+          language: "awk",
+        },
+      });
   return launches;
 };
 
@@ -169,11 +262,20 @@ const judgeSed: Judge = (args, program) => {
   const { options, operands } = scanAllOptions(args, "-e -f -l --expression --file --line-length");
   const launches: Launch[] = [];
   for (const { name, value } of options)
-    if (/^(-f|--file)$/.test(name)) launches.push({ kind: "file", file: value ?? literal(""), language: "sed" });
+    if (/^(-f|--file)$/.test(name))
+      launches.push({ kind: "file", file: value ?? literal(""), language: "sed" });
   const given = options.filter(({ name }) => /^(-e|--expression)$/.test(name)).map(({ value }) => value);
   for (const code of given.length > 0 ? given : launches.length > 0 ? [] : operands.slice(0, 1))
     if (code?.kind !== "literal" || code.text.length > 2000 || !isSafeSed(code.text))
-      launches.push({ kind: "opaque", reason: { kind: "inline_code", detail: code === undefined ? "" : toSource(code), program, language: "sed" } });
+      launches.push({
+        kind: "opaque",
+        reason: {
+          kind: "inline_code",
+          detail: code === undefined ? "" : toSource(code),
+          program,
+          language: "sed",
+        },
+      });
   return launches;
 };
 /** One command at a time: a pattern over the whole script would take exponential time on hostile ones. */
@@ -192,14 +294,16 @@ const judgeDocker: Judge = (args, program) => {
   if (verbAt === -1) return [];
   const isExec = toSource(args[verbAt] ?? literal("")) === "exec";
   const scan = scanLeadingOptions(args.slice(verbAt + 1), {
-    flags: "-d -i -t -P --detach --interactive --tty --rm --init --privileged --publish-all --read-only --no-healthcheck --oom-kill-disable --sig-proxy -q --quiet",
+    flags:
+      "-d -i -t -P --detach --interactive --tty --rm --init --privileged --publish-all --read-only --no-healthcheck --oom-kill-disable --sig-proxy -q --quiet",
     values:
       "-e --env --env-file -v --volume --mount -p --publish -w --workdir -u --user --name --network --net -h --hostname --entrypoint -l --label -m --memory --cpus --platform --pull --restart --add-host --cap-add --cap-drop --device --dns --gpus --ipc --pid --security-opt --shm-size --tmpfs --ulimit --userns --volumes-from --log-driver --log-opt --expose --link --cidfile --runtime --stop-signal --stop-timeout --detach-keys -a --attach --group-add --health-cmd",
   });
   if (!scan.ok) return [toOpaque("unknown_option", scan.detail, program)];
   const entry = scan.options.find(({ name }) => name === "--entrypoint")?.value;
   const [target, ...words] = scan.rest;
-  if (target === undefined || (target.kind === "unresolved" && !target.source.startsWith('"'))) return [toOpaque("unresolved_program", target?.source ?? "", program)];
+  if (target === undefined || (target.kind === "unresolved" && !target.source.startsWith('"')))
+    return [toOpaque("unresolved_program", target?.source ?? "", program)];
   const command = entry === undefined || isExec ? words : [entry, ...words];
   // An image's own entry point takes the words; without it they are the command.
   return command.length === 0 ? [] : [{ kind: "words", words: command, where: "container" }];
@@ -209,7 +313,8 @@ const judgeKubectl: Judge = (args) => {
   const texts = args.map(toSource);
   if (!texts.includes("exec") && !texts.includes("debug") && !texts.includes("run")) return [];
   const dashes = texts.indexOf("--");
-  if (dashes === -1) return texts.includes("exec") ? [toOpaque("unparsed_launcher", texts.join(" "), "kubectl")] : [];
+  if (dashes === -1)
+    return texts.includes("exec") ? [toOpaque("unparsed_launcher", texts.join(" "), "kubectl")] : [];
   return [{ kind: "words", words: args.slice(dashes + 1), where: "container" }];
 };
 
@@ -217,7 +322,9 @@ const judgeKubectl: Judge = (args) => {
 const judgeRunner: Judge = (args, program) => {
   const verb = toSource(args.find((word) => !toSource(word).startsWith("-")) ?? literal(""));
   const runs = RUNNERS.get(program);
-  return runs?.test(verb) === true ? [toOpaque("unparsed_launcher", args.map(toSource).join(" "), program)] : [];
+  return runs?.test(verb) === true
+    ? [toOpaque("unparsed_launcher", args.map(toSource).join(" "), program)]
+    : [];
 };
 const RUNNERS: ReadonlyMap<string, RegExp> = new Map([
   ["npm", /^(exec|x|explore|init|create)$/],
@@ -238,10 +345,14 @@ const judgeMake: Judge = (args, program) => {
   const { options, operands } = scanAllOptions(args, "-f -C -I -j -l -o -W --file --makefile --directory");
   const launches: Launch[] = [];
   for (const { name, value } of options) {
-    if (/^(-f|--file|--makefile)$/.test(name)) launches.push({ kind: "file", file: value ?? literal("-"), language: "make" });
-    if (/^(--eval|-E)$/.test(name)) launches.push(toOpaque("inline_code", value === undefined ? "" : toSource(value), program));
+    if (/^(-f|--file|--makefile)$/.test(name))
+      launches.push({ kind: "file", file: value ?? literal("-"), language: "make" });
+    if (/^(--eval|-E)$/.test(name))
+      launches.push(toOpaque("inline_code", value === undefined ? "" : toSource(value), program));
   }
-  for (const word of operands) if (/^(SHELL|\.SHELLFLAGS|MAKE|MAKEFLAGS)\b.*=/.test(toSource(word))) launches.push(toOpaque("environment", toSource(word), program));
+  for (const word of operands)
+    if (/^(SHELL|\.SHELLFLAGS|MAKE|MAKEFLAGS)\b.*=/.test(toSource(word)))
+      launches.push(toOpaque("environment", toSource(word), program));
   return launches;
 };
 
@@ -249,20 +360,30 @@ const judgeMake: Judge = (args, program) => {
 const judgeNames: Judge = (args, program) => {
   const launches: Launch[] = [];
   for (const word of args) {
-    if (program === "printf" && toSource(args[0] ?? literal("")) !== "-v" && !toSource(args[0] ?? literal("")).startsWith("-v")) break;
-    if (/[$`]/.test(word.kind === "literal" ? word.text : "") && /\[/.test(toSource(word))) launches.push(toOpaque("arithmetic_text", toSource(word), program));
-    if (word.kind === "unresolved" && !/^[A-Za-z_]\w*\+?=/.test(word.prefix) && program !== "printf") launches.push(toOpaque("arithmetic_text", word.source, program));
+    if (
+      program === "printf" &&
+      toSource(args[0] ?? literal("")) !== "-v" &&
+      !toSource(args[0] ?? literal("")).startsWith("-v")
+    )
+      break;
+    if (/[$`]/.test(word.kind === "literal" ? word.text : "") && /\[/.test(toSource(word)))
+      launches.push(toOpaque("arithmetic_text", toSource(word), program));
+    if (word.kind === "unresolved" && !/^[A-Za-z_]\w*\+?=/.test(word.prefix) && program !== "printf")
+      launches.push(toOpaque("arithmetic_text", word.source, program));
   }
   if (program === "printf" && args[0]?.kind === "literal" && args[0].text.startsWith("-v")) {
     const target = args[0].text === "-v" ? args[1] : literal(args[0].text.slice(2));
-    if (target?.kind !== "literal" || !/^[A-Za-z_]\w*$/.test(target.text)) launches.push(toOpaque("arithmetic_text", target === undefined ? "" : toSource(target), program));
+    if (target?.kind !== "literal" || !/^[A-Za-z_]\w*$/.test(target.text))
+      launches.push(toOpaque("arithmetic_text", target === undefined ? "" : toSource(target), program));
   }
   return launches;
 };
 const judgeTest: Judge = (args, program) =>
   args.flatMap((word, index) => {
     const isNameTest = /^-[vR]$/.test(toSource(args[index - 1] ?? literal("")));
-    return isNameTest && (word.kind === "unresolved" || /\[/.test(word.text)) ? [toOpaque("arithmetic_text", toSource(word), program)] : [];
+    return isNameTest && (word.kind === "unresolved" || /\[/.test(word.text))
+      ? [toOpaque("arithmetic_text", toSource(word), program)]
+      : [];
   });
 
 const judgeTrap: Judge = (args) => {
@@ -276,19 +397,27 @@ const judgeAlias: Judge = (args, program) =>
     const text = toSource(word);
     const at = text.indexOf("=");
     if (at === -1) return word.kind === "literal" ? [] : [toOpaque("alias", text, program)];
-    return [toOpaque("alias", text, program), ...(word.kind === "literal" ? [{ kind: "code" as const, code: literal(text.slice(at + 1)), layer: "alias" as const }] : [])];
+    return [
+      toOpaque("alias", text, program),
+      ...(word.kind === "literal"
+        ? [{ kind: "code" as const, code: literal(text.slice(at + 1)), layer: "alias" as const }]
+        : []),
+    ];
   });
 const judgeSource: Judge = (args, program) => {
   const [file] = args[0] !== undefined && toSource(args[0]) === "--" ? args.slice(1) : args;
   if (file === undefined) return [];
-  if (file.kind === "literal" && /^\/(dev\/(stdin|fd\/\d+)|proc\/self\/fd\/\d+)$/.test(file.text)) return [{ kind: "input", language: "bash" }];
-  return file.kind === "unresolved" && file.reason === "substitution" ? [toOpaque("unresolved_code", file.source, program)] : [{ kind: "file", file, language: "bash" }];
+  if (file.kind === "literal" && /^\/(dev\/(stdin|fd\/\d+)|proc\/self\/fd\/\d+)$/.test(file.text))
+    return [{ kind: "input", language: "bash" }];
+  return file.kind === "unresolved" && file.reason === "substitution"
+    ? [toOpaque("unresolved_code", file.source, program)]
+    : [{ kind: "file", file, language: "bash" }];
 };
 /** Builtins with an option that loads code or names a program for later. */
 const judgeBuiltin: Judge = (args, program) => {
   const texts = args.map(toSource);
   const pattern = BUILTIN_CODE.get(program);
-  if (pattern === undefined || !texts.some((text) => pattern.test(text)) ) return [];
+  if (pattern === undefined || !texts.some((text) => pattern.test(text))) return [];
   return [toOpaque(program === "hash" ? "search_path" : "unresolved_code", texts.join(" "), program)];
 };
 const BUILTIN_CODE: ReadonlyMap<string, RegExp> = new Map([
@@ -318,9 +447,19 @@ const JUDGES: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ["make", judgeMake],
   ["gmake", judgeMake],
   ...[...RUNNERS.keys()].map((name): [string, Judge] => [name, judgeRunner]),
-  ...["let", "declare", "typeset", "local", "readonly", "export", "unset", "read", "printf", "wait", "getopts"].map(
-    (name): [string, Judge] => [name, judgeNames],
-  ),
+  ...[
+    "let",
+    "declare",
+    "typeset",
+    "local",
+    "readonly",
+    "export",
+    "unset",
+    "read",
+    "printf",
+    "wait",
+    "getopts",
+  ].map((name): [string, Judge] => [name, judgeNames]),
   ["test", judgeTest],
   ["[", judgeTest],
   ["trap", judgeTrap],

@@ -68,7 +68,8 @@ function toWrapped(program: string, shape: LaunchShape, args: readonly Word[]): 
     for (const { name, value } of options)
       if (name === "-o" && value !== undefined && !/^(?!\w*command)[\w]+[= ]/i.test(toSource(value)))
         launches.push(toOpaque("inline_code", toSource(value), program));
-      else if (name === "-F" && value !== undefined) launches.push({ kind: "file", file: value, language: "ssh_config" });
+      else if (name === "-F" && value !== undefined)
+        launches.push({ kind: "file", file: value, language: "ssh_config" });
   const where = shape.where === undefined ? {} : { where: shape.where };
   let rest = scan.rest;
   const splits = options.filter(({ name }) => name === "-S" || name === "--split-string");
@@ -106,14 +107,26 @@ function toWrapped(program: string, shape: LaunchShape, args: readonly Word[]): 
     const late = rest.findIndex((word) => hasName(code, toSource(word)));
     if (late >= 0 && codes.length === 0)
       return [
-        { kind: "code", code: rest[late + 1] ?? { kind: "unresolved", reason: "syntax", source: "-c", prefix: "" }, layer: "code", ...where },
+        {
+          kind: "code",
+          code: rest[late + 1] ?? { kind: "unresolved", reason: "syntax", source: "-c", prefix: "" },
+          layer: "code",
+          ...where,
+        },
       ];
     if (codes.length > 0 || rest.length <= 1) return launches;
     return [...launches, toOpaque("unresolved_code", rest.map(toSource).join(" "), program)];
   }
   if (codes.length > 0) return launches;
   const skipped = rest.slice(0, shape.positionals ?? 0);
-  if (skipped.some((word) => word.kind === "unresolved" && /^(variable|glob|brace|substitution)$/.test(word.reason) && !word.source.startsWith('"')))
+  if (
+    skipped.some(
+      (word) =>
+        word.kind === "unresolved" &&
+        /^(variable|glob|brace|substitution)$/.test(word.reason) &&
+        !word.source.startsWith('"'),
+    )
+  )
     return [...launches, toOpaque("unresolved_program", skipped.map(toSource).join(" "), program)];
   rest = rest.slice(shape.positionals ?? 0);
   if (shape.positionals !== undefined && rest[0]?.kind === "literal") {
@@ -125,14 +138,26 @@ function toWrapped(program: string, shape: LaunchShape, args: readonly Word[]): 
   }
   takeAssignments();
   if (rest.length === 0) {
-    if (shape.alone === "shell" || (program === "sudo" && options.some(({ name }) => /^(-s|-i|--shell|--login)$/.test(name))))
+    if (
+      shape.alone === "shell" ||
+      (program === "sudo" && options.some(({ name }) => /^(-s|-i|--shell|--login)$/.test(name)))
+    )
       launches.push({ kind: "input", language: "bash" });
     if (program === "ssh") launches.push({ kind: "input", language: "remote" });
     return launches;
   }
   const isSameShell = shape.isSameShell ?? false;
   if (shape.takes === "joined")
-    return [...launches, { kind: "code", code: joinWords(rest), layer: program === "eval" ? "eval" : "code", isSameShell, ...where }];
+    return [
+      ...launches,
+      {
+        kind: "code",
+        code: joinWords(rest),
+        layer: program === "eval" ? "eval" : "code",
+        isSameShell,
+        ...where,
+      },
+    ];
   const directory = options.filter(({ name }) => hasName(shape.directory, name)).at(-1)?.value;
   return [
     ...launches,
@@ -156,7 +181,10 @@ function splitReplaceOption(args: readonly Word[]): Word[] {
     const match = /^(?:-i|--replace=?)(.*)$/.exec(word.text);
     if (match !== null) {
       const mark = match[1] === undefined || match[1] === "" ? "{}" : match[1];
-      return [{ kind: "literal", text: "-I" }, { kind: "literal", text: mark }];
+      return [
+        { kind: "literal", text: "-I" },
+        { kind: "literal", text: mark },
+      ];
     }
     if (/^(-l\d*|-e.*|--eof.*|--max-lines.*)$/.test(word.text)) return [];
     return [word];
@@ -165,7 +193,10 @@ function splitReplaceOption(args: readonly Word[]): Word[] {
 
 const FROM_INPUT: Word = { kind: "unresolved", reason: "input", source: "", prefix: "" };
 
-function withInput(words: readonly Word[], options: readonly { name: string; value: Word | undefined }[]): Word[] {
+function withInput(
+  words: readonly Word[],
+  options: readonly { name: string; value: Word | undefined }[],
+): Word[] {
   const mark = options.filter(({ name }) => name === "-I" || name === "-J").at(-1)?.value;
   if (mark === undefined) return [...words, FROM_INPUT];
   const text = toSource(mark);
@@ -211,8 +242,17 @@ function toShell(program: string, args: readonly Word[]): readonly Launch[] {
   const first = rest[0];
   const has = (name: string): boolean => scan.options.some((option) => option.name === name);
   if (has("-c"))
-    return [...launches, first === undefined ? toOpaque("unresolved_code", "-c", program) : { kind: "code", code: first, layer: "code" }];
-  if (has("-s") || first === undefined || (first.kind === "literal" && /^(-|\/dev\/stdin|\/dev\/fd\/\d+|\/proc\/self\/fd\/\d+)$/.test(first.text)))
+    return [
+      ...launches,
+      first === undefined
+        ? toOpaque("unresolved_code", "-c", program)
+        : { kind: "code", code: first, layer: "code" },
+    ];
+  if (
+    has("-s") ||
+    first === undefined ||
+    (first.kind === "literal" && /^(-|\/dev\/stdin|\/dev\/fd\/\d+|\/proc\/self\/fd\/\d+)$/.test(first.text))
+  )
     return [...launches, { kind: "input", language: "bash" }];
   return [...launches, { kind: "file", file: first, language: "bash" }];
 }
@@ -222,9 +262,11 @@ function toInterpreted(program: string, shape: InterpreterShape, args: readonly 
   for (let at = 0; at < args.length; at += 1) {
     const word = args[at];
     if (word === undefined) break;
-    if (word.kind === "unresolved") return [...launches, { kind: "file", file: word, language: shape.language }];
+    if (word.kind === "unresolved")
+      return [...launches, { kind: "file", file: word, language: shape.language }];
     const text = word.text;
-    if (text === "-" || text === "/dev/stdin") return [...launches, { kind: "input", language: shape.language }];
+    if (text === "-" || text === "/dev/stdin")
+      return [...launches, { kind: "input", language: shape.language }];
     if (!text.startsWith("-")) return [...launches, { kind: "file", file: word, language: shape.language }];
     if (hasName(shape.queries, text)) return launches;
     if (shape.module !== undefined && text.startsWith(shape.module)) return launches;
@@ -246,7 +288,11 @@ function toInterpreted(program: string, shape: InterpreterShape, args: readonly 
         },
       ];
     }
-    const load = (shape.loads ?? "").split(" ").find((option) => option !== "" && (option.startsWith("--") ? name === option : text.startsWith(option)));
+    const load = (shape.loads ?? "")
+      .split(" ")
+      .find(
+        (option) => option !== "" && (option.startsWith("--") ? name === option : text.startsWith(option)),
+      );
     if (load !== undefined) {
       launches.push(toOpaque("inline_code", `${text} ${toSource(args[at + 1] ?? FROM_INPUT)}`, program));
       if (text === load && attached === undefined) at += 1;
@@ -258,7 +304,10 @@ function toInterpreted(program: string, shape: InterpreterShape, args: readonly 
 /** `perl -ne`, `perl -pi -e`, `python -Bc`, `ruby -rjson -ne`: the letter of the code option ends a cluster. */
 function isCodeCluster(shape: InterpreterShape, text: string): boolean {
   if (text.startsWith("--")) return false;
-  const letters = shape.code.split(" ").filter((option) => /^-\w$/.test(option)).map((option) => option[1]);
+  const letters = shape.code
+    .split(" ")
+    .filter((option) => /^-\w$/.test(option))
+    .map((option) => option[1]);
   if (shape.language === "python") return /^-[bBdEhiIOqsSuvxP]*c/.test(text);
   return letters.some((letter) => letter !== undefined && new RegExp(`^-[A-Za-z0-9.]*${letter}`).test(text));
 }

@@ -19,7 +19,11 @@ export type PathShape = {
   readonly movesSources?: boolean;
 };
 
-const shape = (writes: PathShape["writes"], extent: PathShape["extent"], rest: Partial<PathShape> = {}): PathShape => ({
+const shape = (
+  writes: PathShape["writes"],
+  extent: PathShape["extent"],
+  rest: Partial<PathShape> = {},
+): PathShape => ({
   values: "",
   writes,
   extent,
@@ -41,27 +45,80 @@ export const PATH_TABLE: ReadonlyMap<string, PathShape> = new Map<string, PathSh
   ["touch", shape("all", "file", { values: "-d -r -t --date --reference --time" })],
   ["truncate", shape("all", "file", { values: "-s -r --size --reference" })],
   ["tee", shape("all", "file")],
-  ["cp", shape("last", "tree", { values: "-t -S --target-directory --suffix", into: "-t --target-directory", reads: "but_last" })],
-  ["mv", shape("last", "tree", { values: "-t -S --target-directory --suffix", into: "-t --target-directory", movesSources: true })],
-  ["ln", shape("last", "tree", { values: "-t -S --target-directory --suffix", into: "-t --target-directory" })],
-  ["install", shape("last", "tree", { values: "-m -o -g -t -S --mode --owner --group --target-directory --suffix", into: "-t --target-directory", reads: "but_last" })],
+  [
+    "cp",
+    shape("last", "tree", {
+      values: "-t -S --target-directory --suffix",
+      into: "-t --target-directory",
+      reads: "but_last",
+    }),
+  ],
+  [
+    "mv",
+    shape("last", "tree", {
+      values: "-t -S --target-directory --suffix",
+      into: "-t --target-directory",
+      movesSources: true,
+    }),
+  ],
+  [
+    "ln",
+    shape("last", "tree", { values: "-t -S --target-directory --suffix", into: "-t --target-directory" }),
+  ],
+  [
+    "install",
+    shape("last", "tree", {
+      values: "-m -o -g -t -S --mode --owner --group --target-directory --suffix",
+      into: "-t --target-directory",
+      reads: "but_last",
+    }),
+  ],
   ["chmod", shape("after_first", "tree", { values: "--reference" })],
   ["chown", shape("after_first", "tree", { values: "--reference --from" })],
   ["chgrp", shape("after_first", "tree", { values: "--reference" })],
   ["chattr", shape("after_first", "tree", { values: "-v -p" })],
-  ["sed", shape("after_first", "file", { values: "-e -f -l --expression --file --line-length", onlyWith: "-i --in-place", reads: "after_first" })],
-  ["sort", shape("none", "file", { values: "-k -t -o -S -T --key --output --field-separator", outputs: "-o --output", reads: "all" })],
-  ["curl", shape("none", "file", {
-    values: "-o -O -d -H -X -u -A -e -b -c -F -T -m -w -x -K -D --output --data --data-raw --data-binary --header --request --user --user-agent --cookie --cookie-jar --form --upload-file --max-time --write-out --proxy --url --connect-timeout --retry --output-dir --dump-header --cacert --cert --key --config",
-    outputs: "-o -c -D --output --cookie-jar --dump-header",
-    into: "--output-dir",
-  })],
-  ["wget", shape("none", "file", {
-    values: "-O -P -o -a -U -t -T -i --output-document --directory-prefix --output-file --append-output --user-agent --header --post-data --post-file --tries --timeout --input-file",
-    outputs: "-O -o -a --output-document --output-file --append-output",
-    into: "-P --directory-prefix",
-  })],
-  ["rsync", shape("last", "tree", { values: "-e -f -B -M -T --rsh --rsync-path --exclude --include --filter --files-from --exclude-from --include-from --log-file --backup-dir --bwlimit --port --password-file", reads: "but_last" })],
+  [
+    "sed",
+    shape("after_first", "file", {
+      values: "-e -f -l --expression --file --line-length",
+      onlyWith: "-i --in-place",
+      reads: "after_first",
+    }),
+  ],
+  [
+    "sort",
+    shape("none", "file", {
+      values: "-k -t -o -S -T --key --output --field-separator",
+      outputs: "-o --output",
+      reads: "all",
+    }),
+  ],
+  [
+    "curl",
+    shape("none", "file", {
+      values:
+        "-o -O -d -H -X -u -A -e -b -c -F -T -m -w -x -K -D --output --data --data-raw --data-binary --header --request --user --user-agent --cookie --cookie-jar --form --upload-file --max-time --write-out --proxy --url --connect-timeout --retry --output-dir --dump-header --cacert --cert --key --config",
+      outputs: "-o -c -D --output --cookie-jar --dump-header",
+      into: "--output-dir",
+    }),
+  ],
+  [
+    "wget",
+    shape("none", "file", {
+      values:
+        "-O -P -o -a -U -t -T -i --output-document --directory-prefix --output-file --append-output --user-agent --header --post-data --post-file --tries --timeout --input-file",
+      outputs: "-O -o -a --output-document --output-file --append-output",
+      into: "-P --directory-prefix",
+    }),
+  ],
+  [
+    "rsync",
+    shape("last", "tree", {
+      values:
+        "-e -f -B -M -T --rsh --rsync-path --exclude --include --filter --files-from --exclude-from --include-from --log-file --backup-dir --bwlimit --port --password-file",
+      reads: "but_last",
+    }),
+  ],
   ["scp", shape("last", "tree", { values: "-S -o -F -i -P -c -J -l", reads: "but_last" })],
   ["patch", shape("all", "file", { values: "-p -i -d -o -r", outputs: "-o -r" })],
   ["gzip", shape("all", "file", { values: "-S", unless: "-c --stdout -l -t" })],
@@ -71,8 +128,33 @@ export const PATH_TABLE: ReadonlyMap<string, PathShape> = new Map<string, PathSh
   ["cat", READS_ALL],
   ["head", { ...READS_ALL, values: "-n -c --lines --bytes" }],
   ["tail", { ...READS_ALL, values: "-n -c --lines --bytes" }],
-  ...["less", "more", "tac", "nl", "base64", "xxd", "od", "hexdump", "strings", "wc", "uniq", "cut", "zcat", "file", "stat", "bat", "sha256sum", "md5sum", "diff", "comm", "cmp", "column", "paste"].map(
-    (name): [string, PathShape] => [name, READS_ALL],
-  ),
-  ...["grep", "egrep", "fgrep", "rg", "ag", "awk", "gawk", "jq"].map((name): [string, PathShape] => [name, READS_AFTER_PATTERN]),
+  ...[
+    "less",
+    "more",
+    "tac",
+    "nl",
+    "base64",
+    "xxd",
+    "od",
+    "hexdump",
+    "strings",
+    "wc",
+    "uniq",
+    "cut",
+    "zcat",
+    "file",
+    "stat",
+    "bat",
+    "sha256sum",
+    "md5sum",
+    "diff",
+    "comm",
+    "cmp",
+    "column",
+    "paste",
+  ].map((name): [string, PathShape] => [name, READS_ALL]),
+  ...["grep", "egrep", "fgrep", "rg", "ag", "awk", "gawk", "jq"].map((name): [string, PathShape] => [
+    name,
+    READS_AFTER_PATTERN,
+  ]),
 ]);

@@ -26,9 +26,17 @@ export type Directories = readonly string[] | undefined;
 
 /** Where a path word may lie: one path for each possible directory, or undefined when that is not certain. */
 export function toPaths(word: Word, directories: Directories): string[] | undefined {
-  const text = word.kind === "literal" ? word.text : word.reason === "home" && word.source.startsWith("~/") ? word.source : word.source === "~" ? "~" : undefined;
+  const text =
+    word.kind === "literal"
+      ? word.text
+      : word.reason === "home" && word.source.startsWith("~/")
+        ? word.source
+        : word.source === "~"
+          ? "~"
+          : undefined;
   if (text === undefined || text === "") return undefined;
-  if (text.startsWith("/") || (word.kind === "unresolved" && text.startsWith("~"))) return [resolvePath("/", text)];
+  if (text.startsWith("/") || (word.kind === "unresolved" && text.startsWith("~")))
+    return [resolvePath("/", text)];
   return directories?.map((directory) => resolvePath(directory, text.startsWith("~") ? `./${text}` : text));
 }
 
@@ -41,14 +49,27 @@ export function toPathEffects(program: string, args: readonly Word[], directorie
     else {
       // A glob writes below the directory in front of it: certain, as long as no part climbs up again.
       const source = word.kind === "literal" ? word.text : word.source;
-      const folder = word.kind === "unresolved" && word.reason === "glob" && !source.includes("..") && !/[$`{]/.test(source) ? word.prefix.replace(/[^/]*$/, "") : undefined;
-      const below = folder === undefined ? undefined : toPaths({ kind: "literal", text: folder === "" ? "." : folder }, directories);
-      if (below !== undefined && word.kind === "unresolved" && !word.prefix.startsWith("~")) effects.writes.push(...below.map((path): WrittenPath => ({ path, extent: "tree", by: program })));
+      const folder =
+        word.kind === "unresolved" &&
+        word.reason === "glob" &&
+        !source.includes("..") &&
+        !/[$`{]/.test(source)
+          ? word.prefix.replace(/[^/]*$/, "")
+          : undefined;
+      const below =
+        folder === undefined
+          ? undefined
+          : toPaths({ kind: "literal", text: folder === "" ? "." : folder }, directories);
+      if (below !== undefined && word.kind === "unresolved" && !word.prefix.startsWith("~"))
+        effects.writes.push(...below.map((path): WrittenPath => ({ path, extent: "tree", by: program })));
       else effects.opaque.push({ kind: "unresolved_path", detail: source, program, isWrite: true });
     }
   };
   const read = (word: Word): void => {
-    effects.reads.push(...(toPaths(word, directories) ?? (word.kind === "unresolved" && word.reason === "glob" ? [word.source] : [])));
+    effects.reads.push(
+      ...(toPaths(word, directories) ??
+        (word.kind === "unresolved" && word.reason === "glob" ? [word.source] : [])),
+    );
   };
   const here: Word = { kind: "literal", text: "." };
   const special = SPECIAL.get(program);
@@ -58,7 +79,12 @@ export function toPathEffects(program: string, args: readonly Word[], directorie
   const { options, operands } = scanAllOptions(args, shape.values);
   const has = (names: string | undefined): boolean => options.some(({ name }) => hasName(names, name));
   for (const { name, value } of options) {
-    if (value !== undefined && hasName(shape.outputs, name) && !(value.kind === "literal" && value.text === "-")) write(value, "file");
+    if (
+      value !== undefined &&
+      hasName(shape.outputs, name) &&
+      !(value.kind === "literal" && value.text === "-")
+    )
+      write(value, "file");
     if (value !== undefined && hasName(shape.into, name)) write(value, "tree");
   }
   const isScriptGiven = (program === "sed" || /awk|grep/.test(program)) && has("-e -f --expression --file");
@@ -68,11 +94,19 @@ export function toPathEffects(program: string, args: readonly Word[], directorie
     if (shape.writes === "after_first") after.forEach((word) => write(word, shape.extent));
     if (shape.writes === "last") {
       const isInto = has(shape.into);
-      const target = isInto ? undefined : operands.length === 1 && program === "ln" ? here : operands.length > 1 ? operands.at(-1) : undefined;
+      const target = isInto
+        ? undefined
+        : operands.length === 1 && program === "ln"
+          ? here
+          : operands.length > 1
+            ? operands.at(-1)
+            : undefined;
       if (target !== undefined && !isRemote(program, target)) write(target, shape.extent);
       if (program === "install" && has("-d --directory")) operands.forEach((word) => write(word, "tree"));
-      if (shape.movesSources === true) (isInto ? operands : operands.slice(0, -1)).forEach((word) => write(word, "tree"));
-      if (program === "rsync" && has("--remove-source-files")) operands.forEach((word) => write(word, "tree"));
+      if (shape.movesSources === true)
+        (isInto ? operands : operands.slice(0, -1)).forEach((word) => write(word, "tree"));
+      if (program === "rsync" && has("--remove-source-files"))
+        operands.forEach((word) => write(word, "tree"));
     }
   }
   if (program === "mkdir" && has("-p --parents")) operands.forEach((word) => writeParents(word, write));
@@ -124,7 +158,12 @@ const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: W
       if (isDeleting) (roots.length === 0 ? [here] : roots).forEach((word) => write(word, "tree"));
       args.forEach((word, index) => {
         const target = args[index + 1];
-        if (word.kind === "literal" && /^-(fprint|fprint0|fprintf|fls)$/.test(word.text) && target !== undefined) write(target, "file");
+        if (
+          word.kind === "literal" &&
+          /^-(fprint|fprint0|fprintf|fls)$/.test(word.text) &&
+          target !== undefined
+        )
+          write(target, "file");
       });
     },
   ],
@@ -134,14 +173,22 @@ const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: W
       const first = args[0]?.kind === "literal" ? args[0].text : "";
       const isOld = /^[A-Za-z]+$/.test(first);
       const rest = isOld ? [{ kind: "literal", text: `-${first}` } as Word, ...args.slice(1)] : args;
-      const { options } = scanAllOptions(rest, "-f -C -T -X -b -I -F -g --file --directory --files-from --exclude-from --one-top-level");
+      const { options } = scanAllOptions(
+        rest,
+        "-f -C -T -X -b -I -F -g --file --directory --files-from --exclude-from --one-top-level",
+      );
       const has = (pattern: RegExp): boolean => options.some(({ name }) => pattern.test(name));
       const file = options.find(({ name }) => /^(-f|--file)$/.test(name))?.value;
       if (has(/^(-x|--extract|--get)$/)) {
         const folder = options.filter(({ name }) => /^(-C|--directory)$/.test(name)).at(-1)?.value;
         if (!has(/^(-O|--to-stdout)$/)) write(folder ?? here, "tree");
       }
-      if (has(/^(-c|-r|-u|-A|--create|--append|--update|--delete)$/) && file !== undefined && !(file.kind === "literal" && file.text === "-")) write(file, "file");
+      if (
+        has(/^(-c|-r|-u|-A|--create|--append|--update|--delete)$/) &&
+        file !== undefined &&
+        !(file.kind === "literal" && file.text === "-")
+      )
+        write(file, "file");
     },
   ],
   [
@@ -155,15 +202,28 @@ const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: W
   [
     "curl",
     (args: readonly Word[], write: Write, here: Word) => {
-      const { options } = scanAllOptions(args, "-o -d -H -X -u -A -e -b -c -F -T -m -w -x -K --output --data --header --request --user");
-      if (options.some(({ name }) => /^(-O|--remote-name|--remote-name-all|-J)$/.test(name))) write(here, "tree");
+      const { options } = scanAllOptions(
+        args,
+        "-o -d -H -X -u -A -e -b -c -F -T -m -w -x -K --output --data --header --request --user",
+      );
+      if (options.some(({ name }) => /^(-O|--remote-name|--remote-name-all|-J)$/.test(name)))
+        write(here, "tree");
     },
   ],
   [
     "wget",
     (args: readonly Word[], write: Write, here: Word) => {
-      const { options } = scanAllOptions(args, "-O -P -o -a -U -t -T -i --output-document --directory-prefix");
-      if (!options.some(({ name }) => /^(-O|-P|--output-document|--directory-prefix|--spider|--version|--help)$/.test(name)) && args.length > 0) write(here, "tree");
+      const { options } = scanAllOptions(
+        args,
+        "-O -P -o -a -U -t -T -i --output-document --directory-prefix",
+      );
+      if (
+        !options.some(({ name }) =>
+          /^(-O|-P|--output-document|--directory-prefix|--spider|--version|--help)$/.test(name),
+        ) &&
+        args.length > 0
+      )
+        write(here, "tree");
     },
   ],
   [
@@ -171,16 +231,26 @@ const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: W
     (args: readonly Word[], write: Write, here: Word) => {
       const verbAt = args.findIndex((word) => word.kind === "literal" && word.text === "clone");
       if (verbAt === -1 || args.slice(0, verbAt).some((word) => word.kind !== "literal")) return;
-      if (args.slice(0, verbAt).some((word) => word.kind === "literal" && !word.text.startsWith("-") && !word.text.includes("="))) return;
-      const { operands } = scanAllOptions(args.slice(verbAt + 1), "-b -o -c -j -u --branch --origin --depth --config --reference --template --upload-pack --filter --jobs --separate-git-dir");
+      if (
+        args
+          .slice(0, verbAt)
+          .some((word) => word.kind === "literal" && !word.text.startsWith("-") && !word.text.includes("="))
+      )
+        return;
+      const { operands } = scanAllOptions(
+        args.slice(verbAt + 1),
+        "-b -o -c -j -u --branch --origin --depth --config --reference --template --upload-pack --filter --jobs --separate-git-dir",
+      );
       const [from, to] = operands;
       if (from === undefined) return;
-      const name = from.kind === "literal" ? from.text.replace(/\/+$/, "").replace(/\.git$/, "").replace(/^.*[/:]/, "") : "";
+      const name =
+        from.kind === "literal"
+          ? from.text
+              .replace(/\/+$/, "")
+              .replace(/\.git$/, "")
+              .replace(/^.*[/:]/, "")
+          : "";
       write(to ?? (name === "" ? here : { kind: "literal", text: name }), "tree");
     },
-  ],
-  [
-    "base64",
-    () => undefined,
   ],
 ]);

@@ -119,8 +119,7 @@ function toParts(
       );
     case "variable_assignment": {
       const [name, equals, value] = [node.children[0], node.children[1], node.children[2]];
-      if (name === undefined || equals === undefined || value?.type === "array")
-        return [{ kind: "unresolved", reason: "syntax" }];
+      if (name === undefined || equals === undefined) return [{ kind: "unresolved", reason: "syntax" }];
       const head = scope.source.slice(name.start, equals.end);
       return [
         { kind: "text", text: head, isQuoted: true },

@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import { createGroupQueue } from "./group-queue.ts";
+
+/** Lets the test end each group by hand. */
+const rig = (options: { maxGroup?: number; maxInFlight?: number; maxWaiting?: number } = {}) => {
+  const groups: { items: readonly number[]; end: () => void }[] = [];
+  const queue = createGroupQueue<number>({
+    maxGroup: 3,
+    maxInFlight: 1,
+    maxWaiting: 10,
+    ...options,
+    run: (items) => new Promise((end) => groups.push({ items, end })),
+  });
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  return { queue, groups, turn };
+};
+
+describe("the group queue", () => {
+  it("hands on what came in one turn as one group, at once", async () => {
+    const { queue, groups, turn } = rig();
+    queue.push(1);
+    queue.push(2);
+    await turn();
+    expect(groups.map(({ items }) => items)).toEqual([[1, 2]]);
+  });
+
+  it("fills the next group while one is on its way, up to its size", async () => {
+    const { queue, groups, turn } = rig();
+    for (const item of [1, 2, 3, 4, 5]) queue.push(item);
+    await turn();
+    expect(groups).toHaveLength(1);
+    queue.push(6);
+    groups[0]?.end();
+    await turn();
+    expect(groups.map(({ items }) => items)).toEqual([
+      [1, 2, 3],
+      [4, 5, 6],
+    ]);
+  });
+
+  it("runs as many groups at once as it may", async () => {
+    const { queue, groups, turn } = rig({ maxGroup: 1, maxInFlight: 2 });
+    for (const item of [1, 2, 3]) queue.push(item);
+    await turn();
+    expect(groups).toHaveLength(2);
+  });
+
+  it("refuses what does not fit, and takes back what it handed on", async () => {
+    const { queue, groups, turn } = rig({ maxWaiting: 2 });
+    expect([1, 2, 3].map((item) => queue.push(item))).toEqual([true, true, false]);
+    await turn();
+    queue.push(4);
+    queue.push(5);
+    queue.putBack([1]);
+    groups[0]?.end();
+    await turn();
+    expect(groups[1]?.items).toEqual([1, 4, 5]);
+  });
+
+  it("is drained when nothing waits and nothing runs", async () => {
+    const { queue, groups, turn } = rig();
+    await queue.drained();
+    queue.push(1);
+    let isDrained = false;
+    const drained = queue.drained().then(() => (isDrained = true));
+    await turn();
+    expect(isDrained).toBe(false);
+    groups[0]?.end();
+    await drained;
+  });
+});

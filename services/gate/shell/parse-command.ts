@@ -1,0 +1,781 @@
+import { mayRunText, toTextVariables } from "./arithmetic.ts";
+import { toConstants } from "./constants.ts";
+import { toEmbedded } from "./embedded-code.ts";
+import { toHereDocument } from "./here-document.ts";
+import { toLaunches, toSource } from "./launch.ts";
+import type { Launch } from "./launch.ts";
+import type {
+  Assignment,
+  Input,
+  Layer,
+  OpaqueReason,
+  ParsedCommand,
+  SimpleCommand,
+  Where,
+  Word,
+  WrittenPath,
+} from "./parsed-command.ts";
+import { resolvePath, toPathEffects, toPaths } from "./paths.ts";
+import type { Directories } from "./paths.ts";
+import { BUILTIN_NAMES, PROGRAM_TABLE, SYSTEM_DIRECTORIES } from "./program-table.ts";
+import { hidesExpansion, toBacktickCode } from "./quoting.ts";
+import type { BashParser, SyntaxNode } from "./syntax-tree.ts";
+import { refuseText } from "./text-guards.ts";
+import { classifyVariable } from "./variable-table.ts";
+import { toSingleWord, toWords } from "./words.ts";
+import type { WordScope } from "./words.ts";
+
+/** Where the command line is run: relative paths are resolved against `cwd`, `~` stays when `home` is not known. */
+export type ParseContext = { readonly cwd: string; readonly home?: string };
+
+const MAX_WRAPPERS = 24;
+const MAX_CODE_DEPTH = 12;
+const MAX_SCRIPTS = 400;
+const MAX_FINDINGS = 5_000;
+const MAX_DIRECTORIES = 4;
+
+/** Words that the grammar should have read as syntax; where they stand for a program it has lost its way. */
+const RESERVED =
+  /^(\{|\}|if|then|elif|else|fi|for|while|until|do|done|case|esac|select|function|in|\[\[|\]\]|\(|\)|\(\()$/;
+const CHANGES_DIRECTORY = /(^|[^\w.-])(cd|pushd|popd)([^\w.-]|$)/;
+
+/** A shell process, or a copy of one: what `cd` changes. */
+type Shell = { directories: Directories; lastCd: Directories };
+type Script = {
+  readonly source: string;
+  readonly constants: readonly { name: string; value: string; from: number }[];
+  readonly textVariables: ReadonlySet<string>;
+  readonly splitsOnBlanks: boolean;
+  readonly setsHome: boolean;
+};
+
+function toBareScript(source: string): Script {
+  return {
+    source,
+    constants: [],
+    textVariables: new Set(),
+    splitsOnBlanks: !source.includes("IFS"),
+    setsHome: source.includes("HOME="),
+  };
+}
+type Stdin = { readonly kind: Input; readonly text?: Word };
+type Place = {
+  readonly shell: Shell;
+  readonly script: Script;
+  readonly within: readonly Layer[];
+  readonly wrappers: readonly string[];
+  readonly where: Where;
+  readonly stdin: Stdin;
+  readonly codeDepth: number;
+  /** False once a wrapper runs the command in another process: its `cd` is then no concern of this shell. */
+  readonly isShell: boolean;
+};
+
+/**
+ * Judges what a command line runs. Pure but for the parser that is handed in; the same text and context give the same
+ * value. Certain and opaque are told apart in `parsed-command.ts`.
+ */
+export function parseCommand(parser: BashParser, text: string, context: ParseContext): ParsedCommand {
+  return new CommandWalk(parser, context).run(text);
+}
+
+/** One walk over one command line: steps wait on a stack of its own, so that no nesting can overflow the real one. */
+class CommandWalk {
+  private readonly parser: BashParser;
+  private readonly context: ParseContext;
+  private readonly steps: (() => void)[] = [];
+  private readonly functions = new Set<string>();
+  private readonly commands: SimpleCommand[] = [];
+  private readonly writes = new Map<string, WrittenPath>();
+  private readonly reads = new Set<string>();
+  private readonly operands = new Set<string>();
+  private readonly assignments: Assignment[] = [];
+  private readonly opaque = new Map<string, OpaqueReason>();
+  private scripts = 0;
+
+  constructor(parser: BashParser, context: ParseContext) {
+    this.parser = parser;
+    this.context = context;
+  }
+
+  run(text: string): ParsedCommand {
+    this.runCode(text, {
+      shell: { directories: [resolvePath("/", this.context.cwd)], lastCd: undefined },
+      script: toBareScript(""),
+      within: [],
+      wrappers: [],
+      where: "here",
+      stdin: { kind: "inherited" },
+      codeDepth: 0,
+      isShell: true,
+    });
+    for (let step = this.steps.pop(); step !== undefined; step = this.steps.pop()) {
+      step();
+      if (this.commands.length + this.opaque.size + this.writes.size > MAX_FINDINGS) {
+        this.report("too_large", "too many parts");
+        break;
+      }
+    }
+    return {
+      commands: this.commands,
+      writes: [...this.writes.values()],
+      reads: [...this.reads],
+      operands: [...this.operands],
+      assignments: this.assignments,
+      opaque: [...this.opaque.values()],
+    };
+  }
+
+  private report(kind: OpaqueReason["kind"], detail: string, more: Partial<OpaqueReason> = {}): void {
+    const reason: OpaqueReason = { kind, detail: detail.slice(0, 2_000), ...more };
+    this.opaque.set(`${kind} ${reason.detail}`, reason);
+  }
+
+  /** Steps run in the order given. */
+  private then(...steps: (() => void)[]): void {
+    for (let at = steps.length - 1; at >= 0; at -= 1) {
+      const step = steps[at];
+      if (step !== undefined) this.steps.push(step);
+    }
+  }
+
+  private visitAll(nodes: readonly SyntaxNode[], place: Place): void {
+    for (let at = nodes.length - 1; at >= 0; at -= 1) {
+      const node = nodes[at];
+      if (node !== undefined) this.steps.push(() => this.visit(node, place));
+    }
+  }
+
+  private runCode(text: string, place: Place): void {
+    this.scripts += 1;
+    if (place.codeDepth > MAX_CODE_DEPTH || this.scripts > MAX_SCRIPTS) {
+      this.report("too_deep", text);
+      return;
+    }
+    const refusal = refuseText(text);
+    if (refusal !== undefined) {
+      this.report(refusal.kind, refusal.detail);
+      return;
+    }
+    const parsed = this.parser.parse(text);
+    if (!parsed.ok) {
+      this.report(parsed.fault, text);
+      return;
+    }
+    const bare = toBareScript(text);
+    const script: Script = {
+      ...bare,
+      constants: toConstants(parsed.root, this.toScope({ ...place, script: bare }, 0)).slice(0, 64),
+      textVariables: toTextVariables(parsed.root, text),
+    };
+    this.then(() => this.visit(parsed.root, { ...place, script, codeDepth: place.codeDepth + 1 }));
+  }
+
+  private toScope(place: Place, at: number): WordScope {
+    const { source, constants, splitsOnBlanks, setsHome } = place.script;
+    return {
+      source,
+      constants: new Map(
+        constants.filter(({ from }) => from <= at).map(({ name, value }): [string, string] => [name, value]),
+      ),
+      home:
+        place.where === "here" && place.wrappers.length === 0 && !setsHome ? this.context.home : undefined,
+      splitsOnBlanks,
+      onMismatch: (detail) => this.report("grammar_mismatch", detail),
+    };
+  }
+
+  private visit(node: SyntaxNode, place: Place): void {
+    const source = place.script.source;
+    const text = (): string => source.slice(node.start, node.end);
+    switch (node.type) {
+      case "comment":
+      case "raw_string":
+      case "heredoc_start":
+      case "heredoc_end":
+        return;
+      case "command":
+        this.visitCommand(node, place, []);
+        return;
+      case "redirected_statement":
+        this.visitRedirected(node, place);
+        return;
+      case "pipeline":
+        this.visitPipeline(node, place);
+        return;
+      case "list":
+        this.visitList(node, place);
+        return;
+      case "negated_command":
+        this.then(
+          () => this.visitAll(node.children, place),
+          () => {
+            place.shell.lastCd = undefined;
+          },
+        );
+        return;
+      case "subshell":
+        this.visitAll(node.children, this.toCopy(place, "subshell"));
+        return;
+      case "process_substitution":
+        this.visitAll(node.children, {
+          ...this.toCopy(place, "process_substitution"),
+          stdin: { kind: "pipe" },
+        });
+        return;
+      case "command_substitution":
+        this.visitSubstitution(node, place);
+        return;
+      case "function_definition":
+        this.visitFunction(node, place);
+        return;
+      case "while_statement":
+      case "until_statement":
+      case "for_statement":
+      case "c_style_for_statement":
+      case "select_statement": {
+        if (CHANGES_DIRECTORY.test(text())) place.shell.directories = undefined;
+        const variable = node.children.find(({ field }) => field === "variable");
+        if (variable !== undefined) this.judgeName(source.slice(variable.start, variable.end));
+        if (node.type === "c_style_for_statement")
+          this.judgeArithmetic(text().replace(/\bdo\b[\s\S]*|\{[\s\S]*/, ""), place);
+        this.visitAll(node.children, this.toInner(place, "loop"));
+        return;
+      }
+      case "if_statement":
+      case "case_statement":
+        this.visitAll(node.children, this.toInner(place, "condition"));
+        return;
+      case "declaration_command":
+      case "unset_command":
+        this.visitDeclaration(node, place);
+        return;
+      case "test_command":
+        this.visitTest(node, place);
+        return;
+      case "variable_assignment":
+        this.visitAssignment(node, place);
+        return;
+      case "arithmetic_expansion":
+        this.judgeArithmetic(text(), place);
+        break;
+      case "compound_statement":
+        if (text().startsWith("((")) this.judgeArithmetic(text(), place);
+        break;
+      case "subscript":
+        this.judgeArithmetic(text(), place);
+        break;
+      case "expansion":
+        if (/@P\}$/.test(text())) this.report("prompt_expansion", text());
+        if (/^\$\{!/.test(text()) && !/^\$\{![A-Za-z_]\w*([@*]|\[[@*]\])\}$/.test(text()))
+          this.report("prompt_expansion", text());
+        if (/^\$\{\w+:[^-+?=]/.test(text())) this.judgeArithmetic(text().replace(/^\$\{\w+/, ""), place);
+        break;
+      case "string":
+      case "translated_string":
+        toSingleWord(node, this.toScope(place, node.start));
+        break;
+      case "file_redirect":
+        this.judgeRedirect(node, place);
+        break;
+      case "heredoc_redirect":
+        this.visitHereRest(node, place);
+        return;
+      case "ERROR":
+        this.report("syntax_error", text());
+        return;
+      default:
+    }
+    if (node.children.length > 0) this.visitAll(node.children, place);
+    else if (
+      node.type !== text() &&
+      node.type !== "heredoc_body" &&
+      node.type !== "ansi_c_string" &&
+      node.type !== "string_content" &&
+      hidesExpansion(text())
+    )
+      this.report("grammar_mismatch", text());
+  }
+
+  private toInner(place: Place, layer: Layer): Place {
+    return { ...place, within: [...place.within, layer].slice(-40) };
+  }
+
+  private toCopy(place: Place, layer: Layer): Place {
+    return { ...this.toInner(place, layer), shell: { ...place.shell, lastCd: undefined } };
+  }
+
+  private visitPipeline(node: SyntaxNode, place: Place): void {
+    let isFirst = true;
+    const steps = node.children
+      .filter(({ type }) => type !== "|" && type !== "|&")
+      .map((child) => {
+        const inner = this.toCopy(place, "pipe");
+        const stage: Place = isFirst ? inner : { ...inner, stdin: { kind: "pipe" } };
+        isFirst = false;
+        return () => this.visit(child, stage);
+      });
+    this.then(
+      () => this.then(...steps),
+      () => {
+        place.shell.lastCd = undefined;
+      },
+    );
+  }
+
+  /** After `cd a &&` only the new directory is left; after the list both may be. */
+  private visitList(node: SyntaxNode, place: Place): void {
+    const [left, operator, ...right] = node.children;
+    if (left === undefined) return;
+    let before: Directories;
+    this.then(
+      () => {
+        place.shell.lastCd = undefined;
+        this.visit(left, place);
+      },
+      () => {
+        before = place.shell.directories;
+        if (operator?.type === "&&" && place.shell.lastCd !== undefined)
+          place.shell.directories = place.shell.lastCd;
+        place.shell.lastCd = undefined;
+        this.visitAll(right, place);
+      },
+      () => {
+        place.shell.directories = union(before, place.shell.directories);
+        if (operator?.type !== "&&") place.shell.lastCd = undefined;
+      },
+    );
+  }
+
+  private visitSubstitution(node: SyntaxNode, place: Place): void {
+    const inner: Place = this.toCopy(place, "substitution");
+    const source = place.script.source;
+    const text = source.slice(node.start, node.end);
+    if (text.startsWith("`")) {
+      const code = text.slice(1, -1);
+      if (/(^|[^\\])(\\\\)*`/.test(code)) this.report("grammar_mismatch", text);
+      else if (code.includes("\\")) {
+        // Between back-ticks one level of backslashes is removed first: `\$(rm)` runs rm, which the tree does not show.
+        const isDoubled = toBacktickCode(code, true) !== toBacktickCode(code, false);
+        if (isDoubled) this.report("grammar_mismatch", text);
+        else this.runCode(toBacktickCode(code, false), inner);
+        return;
+      }
+    }
+    // `$(<file)` reads.
+    this.visitAll(node.children, inner);
+  }
+
+  private visitFunction(node: SyntaxNode, place: Place): void {
+    const source = place.script.source;
+    const name = node.children.find(({ field }) => field === "name");
+    if (name !== undefined) this.functions.add(source.slice(name.start, name.end));
+    // The body runs wherever the function is called from.
+    const changes = CHANGES_DIRECTORY.test(source.slice(node.start, node.end));
+    if (changes) place.shell.directories = undefined;
+    this.visitAll(
+      node.children.filter(({ field }) => field !== "name"),
+      {
+        ...this.toCopy(place, "function"),
+        shell: { directories: undefined, lastCd: undefined },
+        stdin: { kind: "inherited" },
+      },
+    );
+  }
+
+  private visitRedirected(node: SyntaxNode, place: Place): void {
+    const redirects = node.children.filter(({ field }) => field === "redirect");
+    const body = node.children.find(({ field }) => field === "body");
+    const stdin = this.toStdin(redirects, place);
+    const late = redirects
+      .filter(({ type }) => type === "heredoc_redirect")
+      .flatMap(({ children }) => children.filter(({ field }) => field === "argument"));
+    const isSpread = body !== undefined && /^(pipeline|list)$/.test(body.type);
+    // Which command of a chain a redirection belongs to is not told by the grammar: code may come in anywhere.
+    const inner: Place =
+      stdin === undefined ? place : { ...place, stdin: isSpread ? { kind: "pipe" } : stdin };
+    if (isSpread && stdin !== undefined && stdin.kind !== "file")
+      this.report("grammar_mismatch", "a here-document behind a chain");
+    this.then(
+      () =>
+        this.visitAll(
+          redirects.filter(({ type }) => type !== "heredoc_redirect"),
+          place,
+        ),
+      () => {
+        if (body?.type === "command") this.visitCommand(body, inner, late);
+        else if (body !== undefined) {
+          if (late.length > 0) this.report("grammar_mismatch", "words behind a here-document");
+          this.visit(body, inner);
+        }
+      },
+      () =>
+        this.visitAll(
+          redirects.filter(({ type }) => type === "heredoc_redirect"),
+          place,
+        ),
+    );
+  }
+
+  private toStdin(redirects: readonly SyntaxNode[], place: Place): Stdin | undefined {
+    const source = place.script.source;
+    let stdin: Stdin | undefined;
+    const documents = redirects.filter(({ type }) => /^(heredoc|herestring)_redirect$/.test(type));
+    if (documents.length > 1) this.report("grammar_mismatch", "several here-documents");
+    for (const redirect of redirects) {
+      const operator = redirect.children.find(({ type }) => /^(<|<&|<>)$/.test(type));
+      if (redirect.type === "file_redirect" && operator !== undefined) stdin = { kind: "file" };
+      if (redirect.type === "heredoc_redirect")
+        stdin = { kind: "heredoc", text: toHereDocument(redirect, source).text };
+      const value = redirect.children.find(({ type }) => type !== "<<<" && type !== "file_descriptor");
+      if (redirect.type === "herestring_redirect" && value !== undefined)
+        stdin = { kind: "heredoc", text: toSingleWord(value, this.toScope(place, value.start)) };
+    }
+    return stdin;
+  }
+
+  /** A here-document's body, and everything that the grammar puts behind its operator: pipes, lists, redirections. */
+  private visitHereRest(node: SyntaxNode, place: Place): void {
+    const document = toHereDocument(node, place.script.source);
+    if (document.fault !== undefined)
+      this.report(document.fault, place.script.source.slice(node.start, node.end));
+    const rest = node.children.filter(({ field, type }) => field !== "argument" && type !== "heredoc_body");
+    this.then(
+      ...node.children
+        .filter(({ field }) => field === "argument")
+        .map((child) => () => this.visit(child, place)),
+      ...rest.map(
+        (child) => () =>
+          this.visit(
+            child,
+            child.type === "pipeline" || (child.type === "command" && rest.some(({ type }) => type === "|"))
+              ? { ...place, stdin: { kind: "pipe" } }
+              : place,
+          ),
+      ),
+      () => {
+        if (!document.isQuoted && document.body !== undefined)
+          this.visitAll(document.body.children, this.toInner(place, "heredoc"));
+      },
+    );
+  }
+
+  private judgeRedirect(node: SyntaxNode, place: Place): void {
+    const source = place.script.source;
+    const operator = node.children.find(
+      ({ type, field }) => field !== "descriptor" && type !== "file_descriptor",
+    );
+    const targets = node.children.filter(({ field }) => field === "destination");
+    const [target, ...extra] = targets;
+    if (extra.length > 0) this.report("grammar_mismatch", source.slice(node.start, node.end));
+    if (operator === undefined || target === undefined) return;
+    const symbol = source.slice(operator.start, operator.end);
+    const word = toSingleWord(target, this.toScope(place, target.start));
+    const isDuplicate = /^(>&|<&)/.test(symbol);
+    if (isDuplicate && (/^(\d+-?|-)$/.test(toSource(word)) || /^"?\$\{?\w+\}?"?-?$/.test(toSource(word))))
+      return;
+    const paths = toPaths(word, place.shell.directories);
+    if (/^<$|^<&$/.test(symbol)) {
+      for (const path of paths ?? []) this.reads.add(path);
+      return;
+    }
+    if (target.type === "process_substitution") return;
+    if (place.where !== "here") return;
+    if (paths === undefined) this.report("unresolved_path", toSource(word), { isWrite: true });
+    else for (const path of paths) this.addWrite({ path, extent: "file", by: symbol });
+    if (paths?.some((path) => /^\/dev\/(tcp|udp)\//.test(path)) === true)
+      this.report("environment", toSource(word));
+  }
+
+  private addWrite(write: WrittenPath): void {
+    this.writes.set(
+      `${write.extent} ${write.path}`,
+      this.writes.get(`${write.extent} ${write.path}`) ?? write,
+    );
+  }
+
+  private visitCommand(node: SyntaxNode, place: Place, late: readonly SyntaxNode[]): void {
+    const source = place.script.source;
+    const redirects = node.children.filter(({ type }) => /_redirect$/.test(type));
+    const stdin = this.toStdin(redirects, place);
+    const inner: Place = stdin === undefined ? place : { ...place, stdin };
+    const assigned = node.children.filter(
+      ({ type, field }) => type === "variable_assignment" && field !== "argument",
+    );
+    const parts = [
+      ...node.children.filter((child) => !assigned.includes(child) && !redirects.includes(child)),
+      ...late,
+    ];
+    for (const part of parts)
+      if (/^(subshell|array)$/.test(part.type))
+        this.report("grammar_mismatch", source.slice(part.start, part.end));
+    let end = node.start;
+    for (const child of node.children) {
+      if (/(^|[^\\])\n/.test(source.slice(end, child.start)))
+        this.report("grammar_mismatch", source.slice(node.start, node.end));
+      end = child.end;
+    }
+    const scope = this.toScope(place, node.start);
+    const words = toRuns(parts).flatMap((run) => toWords(run, scope));
+    const assignments = assigned.map((child) => this.toAssignment(child, scope));
+    this.then(
+      () =>
+        this.visitAll(
+          node.children.filter((child) => !/^heredoc/.test(child.type) && child.type !== "word"),
+          place,
+        ),
+      () => this.judgeAssignments(assignments, inner),
+      () => this.interpret(words, assignments, inner),
+      () =>
+        this.visitAll(
+          redirects.filter(({ type }) => type === "heredoc_redirect"),
+          place,
+        ),
+    );
+  }
+
+  private toAssignment(node: SyntaxNode, scope: WordScope): Assignment {
+    const [target, , value] = node.children;
+    return {
+      name: target === undefined ? "" : scope.source.slice(target.start, target.end),
+      value: value === undefined ? { kind: "literal", text: "" } : toSingleWord(value, scope),
+    };
+  }
+
+  private visitAssignment(node: SyntaxNode, place: Place): void {
+    const assignment = this.toAssignment(node, this.toScope(place, node.start));
+    // The one in front of a command is judged with the command.
+    this.assignments.push(assignment);
+    this.judgeAssignments([assignment], place);
+    this.visitAll(node.children, place);
+  }
+
+  private judgeName(name: string): void {
+    if (classifyVariable(name, undefined) !== "none") this.report("environment", name);
+  }
+
+  private judgeAssignments(assignments: readonly Assignment[], place: Place): void {
+    for (const { name, value } of assignments) {
+      const bare = name.replace(/\[.*/s, "").replace(/\+$/, "");
+      const effect = classifyVariable(bare, value.kind === "literal" ? value.text : undefined);
+      if (effect === "search_path") this.report("search_path", `${name}=${toSource(value)}`);
+      if (effect === "loader") this.report("environment", `${name}=${toSource(value)}`);
+      if (effect === "command" && value.kind === "literal") {
+        if (value.text !== "" && !/^(TAR_OPTIONS|MAKEFLAGS)$/.test(bare))
+          this.runCode(value.text, { ...this.toCopy(place, "environment"), stdin: { kind: "inherited" } });
+        else if (value.text !== "" && !/^-j\d*$/.test(value.text))
+          this.report("environment", `${name}=${value.text}`);
+      } else if (effect === "command") this.report("unresolved_code", `${name}=${toSource(value)}`);
+    }
+  }
+
+  private visitDeclaration(node: SyntaxNode, place: Place): void {
+    const scope = this.toScope(place, node.start);
+    const words = toRuns(node.children).flatMap((run) => toWords(run, scope));
+    const assigned = words.slice(1).flatMap((word): Assignment[] => {
+      const match = /^([A-Za-z_][\w]*)(?:\[[^\]]*\])?\+?=([\s\S]*)$/.exec(
+        word.kind === "literal" ? word.text : word.prefix,
+      );
+      if (match?.[1] === undefined) return [];
+      return [
+        { name: match[1], value: word.kind === "literal" ? { kind: "literal", text: match[2] ?? "" } : word },
+      ];
+    });
+    this.assignments.push(...assigned);
+    this.then(
+      () =>
+        this.visitAll(
+          node.children.flatMap((child) => (child.type === "variable_assignment" ? child.children : [child])),
+          place,
+        ),
+      () => this.judgeAssignments(assigned, place),
+      () => this.interpret(words, [], place),
+    );
+  }
+
+  private visitTest(node: SyntaxNode, place: Place): void {
+    const text = place.script.source.slice(node.start, node.end);
+    if (/\s-[vR]\s+\S*[[$`]/.test(text)) this.report("arithmetic_text", text);
+    if (text.startsWith("[[") && /-(eq|ne|lt|le|gt|ge)\s/.test(text)) this.judgeArithmetic(text, place);
+    if (!text.startsWith("((")) this.record("[", text.startsWith("[[") ? "[[" : "[", [], [], place);
+    this.visitAll(node.children, place);
+  }
+
+  private judgeArithmetic(text: string, place: Place): void {
+    if (mayRunText(text, place.script.textVariables)) this.report("arithmetic_text", text);
+  }
+
+  private record(
+    program: string,
+    path: string,
+    argv: readonly Word[],
+    assignments: readonly Assignment[],
+    place: Place,
+  ): void {
+    const isNamed = !path.includes("/");
+    const directories = place.shell.directories;
+    this.commands.push({
+      program,
+      path,
+      kind:
+        isNamed && this.functions.has(path)
+          ? "function"
+          : isNamed && BUILTIN_NAMES.has(program)
+            ? "builtin"
+            : "program",
+      argv,
+      assignments,
+      within: place.within,
+      wrappers: place.wrappers,
+      cwd: directories?.length === 1 ? directories[0] : undefined,
+      where: place.where,
+      input: place.stdin.kind,
+      risk: PROGRAM_TABLE.get(program)?.risk ?? "unknown",
+    });
+  }
+
+  /** One command by its words; what it starts follows as further steps. */
+  private interpret(words: readonly Word[], assignments: readonly Assignment[], place: Place): void {
+    let [head, ...argv] = words;
+    while (head?.kind === "literal" && head.text === "!" && place.wrappers.at(-1) === "time")
+      [head, ...argv] = argv;
+    if (head === undefined) return;
+    const isAtHome = head.kind === "unresolved" && head.reason === "home" && head.source.startsWith("~/");
+    if (head.kind === "unresolved" && !isAtHome) {
+      this.report("unresolved_program", [head, ...argv].map(toSource).join(" "));
+      return;
+    }
+    const path = toSource(head);
+    const program = path.includes("/") ? resolvePath("/", path).replace(/^.*\//, "") : path;
+    if (program === "" || RESERVED.test(path)) {
+      this.report("grammar_mismatch", path);
+      return;
+    }
+    this.record(program, path, argv, assignments, place);
+    if (
+      (path.includes("/") && !SYSTEM_DIRECTORIES.has(resolvePath("/", path).replace(/\/[^/]*$/, ""))) ||
+      (path.includes("/") && !/^[/~]/.test(path))
+    ) {
+      this.report("local_program", path, { program });
+      for (const file of toPaths(head, place.shell.directories) ?? [path]) this.operands.add(file);
+    }
+    if (place.wrappers.length >= MAX_WRAPPERS) {
+      this.report("too_deep", "too many wrappers", { program });
+      return;
+    }
+    if (!path.includes("/") && place.isShell && /^(cd|pushd|popd)$/.test(program))
+      this.changeDirectory(program, argv, place);
+    else if (!/^(command|builtin|time|eval)$/.test(program)) place.shell.lastCd = undefined;
+    if (/^(read|printf|mapfile|readarray|getopts)$/.test(program))
+      for (const word of program === "printf" ? argv.slice(0, 2) : argv)
+        if (word.kind === "literal") this.judgeName(word.text.replace(/^-v/, "").replace(/\[.*/s, ""));
+    if (place.where === "here") {
+      const effects = toPathEffects(program, argv, place.shell.directories);
+      for (const write of effects.writes) this.addWrite(write);
+      for (const read of effects.reads) this.reads.add(read);
+      for (const { kind, detail, ...more } of effects.opaque) this.report(kind, detail, more);
+    }
+    const launches = [...toLaunches(program, argv), ...toEmbedded(program, argv)];
+    this.then(...launches.map((launch) => () => this.start(launch, program, place)));
+  }
+
+  private start(launch: Launch, program: string, place: Place): void {
+    const where = "where" in launch && launch.where !== undefined ? launch.where : place.where;
+    const isSameShell = "isSameShell" in launch && launch.isSameShell === true;
+    const outside: Place = {
+      ...place,
+      where,
+      wrappers: [...place.wrappers, program],
+      isShell: place.isShell && isSameShell,
+      shell: isSameShell
+        ? place.shell
+        : { directories: where === "here" ? place.shell.directories : undefined, lastCd: undefined },
+    };
+    switch (launch.kind) {
+      case "opaque":
+        this.report(launch.reason.kind, launch.reason.detail, {
+          program,
+          ...(launch.reason.language === undefined ? {} : { language: launch.reason.language }),
+        });
+        return;
+      case "words": {
+        const directory = launch.directory?.to;
+        const moved: Place =
+          directory === undefined
+            ? outside
+            : {
+                ...outside,
+                shell: { directories: toPaths(directory, place.shell.directories), lastCd: undefined },
+              };
+        this.then(
+          () => this.judgeAssignments(launch.assignments ?? [], outside),
+          () => this.interpret(launch.words, launch.assignments ?? [], moved),
+        );
+        return;
+      }
+      case "code":
+        if (launch.code.kind === "unresolved")
+          this.report("unresolved_code", launch.code.source, { program });
+        else
+          this.runCode(launch.code.text, {
+            ...this.toInner(outside, launch.layer),
+            isShell: isSameShell ? place.isShell : true,
+          });
+        return;
+      case "input": {
+        const given = place.stdin.text;
+        if (given?.kind === "literal" && launch.language === "bash")
+          this.runCode(given.text, {
+            ...this.toInner(outside, "heredoc"),
+            isShell: true,
+            stdin: { kind: "inherited" },
+          });
+        else if (given !== undefined && launch.language !== "bash")
+          this.report("inline_code", toSource(given), { program, language: launch.language });
+        else this.report("code_from_input", place.stdin.kind, { program, language: launch.language });
+        return;
+      }
+      case "file":
+        for (const file of toPaths(launch.file, place.shell.directories) ?? [toSource(launch.file)])
+          this.operands.add(file);
+        this.report("script_file", toSource(launch.file), { program, language: launch.language });
+        return;
+    }
+  }
+
+  private changeDirectory(program: string, argv: readonly Word[], place: Place): void {
+    const operands = argv.filter((word) => !(word.kind === "literal" && /^-[LPe@]+$|^--$/.test(word.text)));
+    const [target] = operands;
+    const home: Word = { kind: "unresolved", reason: "home", source: "~", prefix: "" };
+    const word =
+      target ??
+      (this.context.home === undefined ? home : ({ kind: "literal", text: this.context.home } as const));
+    const isKnown =
+      program !== "popd" &&
+      operands.length <= 1 &&
+      !this.functions.has(program) &&
+      !(program === "pushd" && target === undefined) &&
+      !(word.kind === "literal" && /^([-+]\d*|)$/.test(word.text)) &&
+      !/CDPATH|HOME=/.test(place.script.source);
+    const to = isKnown ? toPaths(word, place.shell.directories) : undefined;
+    place.shell.directories = to === undefined ? undefined : union(place.shell.directories, to);
+    place.shell.lastCd = to;
+  }
+}
+
+function union(first: Directories, second: Directories): Directories {
+  if (first === undefined || second === undefined) return undefined;
+  const all = [...new Set([...first, ...second])];
+  return all.length > MAX_DIRECTORIES ? undefined : all;
+}
+
+/** Nodes without a blank between them make one word, also where the grammar gives several. */
+function toRuns(nodes: readonly SyntaxNode[]): SyntaxNode[][] {
+  const runs: SyntaxNode[][] = [];
+  for (const node of nodes) {
+    const run = runs.at(-1);
+    if (run !== undefined && run.at(-1)?.end === node.start) run.push(node);
+    else runs.push([node]);
+  }
+  return runs;
+}

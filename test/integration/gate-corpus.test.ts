@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { GateAnswer } from "../../schemas/gate.ts";
+import type { GateRig, RunningGate } from "../harness/gate-rig.ts";
+import { createGateRig } from "../harness/gate-rig.ts";
+import { policyCases } from "../harness/policy-corpus.ts";
+
+let rig: GateRig;
+let running: RunningGate;
+let frozen: string;
+beforeAll(async () => {
+  rig = await createGateRig();
+  running = await rig.gate();
+  await rig.admin.query("UPDATE access.tenants SET state = 'frozen' WHERE tenant_id = 'other'");
+  frozen = await rig.token({ tenantId: "other" });
+});
+afterAll(() => rig.close());
+
+describe("the policy corpus over HTTP", () => {
+  const cases = policyCases();
+  it("has at least forty cases", () => {
+    expect(cases.length).toBeGreaterThanOrEqual(40);
+  });
+
+  it.each(cases)(
+    "decides $name as in process, and records it",
+    async ({ request, facts, expect: expected }) => {
+      const token = facts.tenant.state === "frozen" ? frozen : undefined;
+      const answer = (await running.post("/v1/gate/decide", request, token)).json as GateAnswer;
+      expect({
+        decision: answer.decision,
+        reason_code: answer.reason_code,
+        rules: answer.matched_rules,
+      }).toEqual(expected);
+      const stored = await rig.admin.query<{ answer: GateAnswer }>(
+        "SELECT answer FROM gate.decisions WHERE decision_id = $1",
+        [answer.decision_id.slice(4)],
+      );
+      expect(stored.rows[0]?.answer).toEqual(answer);
+    },
+  );
+
+  it("leaves one requested event and one ruling per decision, and a capability per allowed effect", async () => {
+    const events = await rig.events();
+    const count = (type: string): number => events.filter((one) => one.type === type).length;
+    const decisions = await rig.count("gate.decisions");
+    expect(count("agent.tool.requested")).toBe(decisions);
+    expect(count("agent.tool.authorized") + count("agent.tool.denied")).toBe(decisions);
+    expect(count("agent.capability.issued")).toBe(await rig.count("gate.capabilities"));
+    const ids = new Set(events.map((one) => one.event_id));
+    expect(events.every((one) => one.causation_id === null || ids.has(one.causation_id))).toBe(true);
+  });
+});
