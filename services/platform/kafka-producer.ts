@@ -4,7 +4,7 @@ import { askMetadata, toTopicFault } from "./kafka-metadata.ts";
 import type { Leaders } from "./kafka-metadata.ts";
 import { partitionOf } from "./kafka-partitioner.ts";
 import type { BatchIdentity } from "./kafka-record-batch.ts";
-import { encodeRecordBatch, recordBytes } from "./kafka-record-batch.ts";
+import { prepareRecordBatch, recordBytes } from "./kafka-record-batch.ts";
 import { errorName, messageOf, openWire } from "./kafka-wire.ts";
 import type { Wire } from "./kafka-wire.ts";
 import type { Log } from "./log.ts";
@@ -232,21 +232,11 @@ class KafkaProducer implements ProducerPort {
   ): Promise<ReadonlyMap<string, number>> {
     const requestTimeoutMs = this.#options.requestTimeoutMs ?? 30_000;
     const prepared = wire.prepare("Produce", { acks: -1, timeout: requestTimeoutMs, topicData: [] });
-    const body = this.#encode(records, lots, round, requestTimeoutMs);
-    const answer = (await wire.send({
-      request: {
-        apiKey: prepared.request.apiKey,
-        apiVersion: prepared.request.apiVersion,
-        apiName: prepared.request.apiName,
-        expectResponse: () => true,
-        encode: () => Promise.resolve({ buf: body, buffer: body }),
-      },
-      // kafkajs throws the first error and does not say of which partition it is.
-      response: {
-        decode: (raw) => prepared.response.decode(raw),
-        parse: (decoded) => Promise.resolve(decoded),
-      },
-    })) as ProduceAnswer;
+    const raw = await wire.sendRaw("Produce", (headerBytes) =>
+      this.#encode(records, lots, round, requestTimeoutMs, headerBytes),
+    );
+    // Decoded, not parsed: kafkajs throws the first error and does not say of which partition it is.
+    const answer = (await prepared.response.decode(raw)) as ProduceAnswer;
     return new Map(
       answer.topics.flatMap(({ topicName, partitions }) =>
         partitions.map(({ partition, errorCode }) => [lotName(topicName, partition), errorCode] as const),
@@ -254,22 +244,46 @@ class KafkaProducer implements ProducerPort {
     );
   }
 
-  /** Body of a Produce request, version 3 to 7. */
-  #encode(records: readonly KafkaRecord[], lots: readonly Lot[], round: number, timeoutMs: number): Buffer {
-    const byTopic = groupBy(lots, (lot) => lot.topic);
-    const parts: Buffer[] = [int16(-1), int16(-1), int32(timeoutMs), int32(byTopic.size)];
-    for (const [topic, ofTopic] of byTopic) {
-      const name = Buffer.from(topic);
-      parts.push(int16(name.length), name, int32(ofTopic.length));
-      for (const lot of ofTopic) {
-        const batch = encodeRecordBatch(
+  /** A Produce request, version 3 to 7, with room before it for the request header. */
+  #encode(
+    records: readonly KafkaRecord[],
+    lots: readonly Lot[],
+    round: number,
+    timeoutMs: number,
+    headerBytes: number,
+  ): Buffer {
+    const byTopic = [...groupBy(lots, (lot) => lot.topic)].map(([topic, ofTopic]) => ({
+      name: Buffer.from(topic),
+      batches: ofTopic.map((lot) => ({
+        partition: lot.partition,
+        batch: prepareRecordBatch(
           (lot.batches[round] ?? []).map((index) => recordAt(records, index)),
           { ...this.#identity, baseSequence: this.#nextSequence.get(lotName(topic, lot.partition)) ?? 0 },
-        );
-        parts.push(int32(lot.partition), int32(batch.length), batch);
+        ),
+      })),
+    }));
+    let bytes = headerBytes + 2 + 2 + 4 + 4;
+    for (const { name, batches } of byTopic) {
+      bytes += 2 + name.length + 4;
+      for (const { batch } of batches) bytes += 4 + 4 + batch.bytes;
+    }
+    const buffer = Buffer.allocUnsafe(bytes);
+    let offset = buffer.writeInt16BE(-1, headerBytes);
+    offset = buffer.writeInt16BE(-1, offset);
+    offset = buffer.writeInt32BE(timeoutMs, offset);
+    offset = buffer.writeInt32BE(byTopic.length, offset);
+    for (const { name, batches } of byTopic) {
+      offset = buffer.writeInt16BE(name.length, offset);
+      offset += name.copy(buffer, offset);
+      offset = buffer.writeInt32BE(batches.length, offset);
+      for (const { partition, batch } of batches) {
+        offset = buffer.writeInt32BE(partition, offset);
+        offset = buffer.writeInt32BE(batch.bytes, offset);
+        batch.write(buffer, offset);
+        offset += batch.bytes;
       }
     }
-    return Buffer.concat(parts);
+    return buffer;
   }
 }
 
@@ -346,15 +360,4 @@ function recordAt(records: readonly KafkaRecord[], index: number): KafkaRecord {
   const record = records[index];
   if (record === undefined) throw new Fault("INTERNAL", `no record ${index}`);
   return record;
-}
-
-function int16(value: number): Buffer {
-  const buffer = Buffer.allocUnsafe(2);
-  buffer.writeInt16BE(value);
-  return buffer;
-}
-function int32(value: number): Buffer {
-  const buffer = Buffer.allocUnsafe(4);
-  buffer.writeInt32BE(value);
-  return buffer;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { crc32c } from "./crc32c.ts";
 import { murmur2, partitionOf } from "./kafka-partitioner.ts";
-import { encodeRecordBatch } from "./kafka-record-batch.ts";
+import { prepareRecordBatch } from "./kafka-record-batch.ts";
 
 const identity = { producerId: 4_000_000_000_001n, producerEpoch: 3, baseSequence: 77 };
 
@@ -28,13 +28,16 @@ describe("record batch", () => {
   });
 
   it("writes lengths, identity and checksum where the broker looks for them", () => {
-    const batch = encodeRecordBatch(
+    const prepared = prepareRecordBatch(
       [
         { topic: "t", key: "k", value: Buffer.from("value"), headers: { a: "b", ü: "" }, timestampMs: 1_000 },
         { topic: "t", key: "", value: Buffer.alloc(0), headers: {}, timestampMs: 900 },
       ],
       identity,
     );
+    const whole = Buffer.alloc(prepared.bytes + 10, 0xee);
+    prepared.write(whole, 10);
+    const batch = whole.subarray(10);
     expect(batch.readInt32BE(8)).toBe(batch.length - 12);
     expect(batch.readInt8(16)).toBe(2);
     expect(batch.readUInt32BE(17)).toBe(crc32c(batch, 21));

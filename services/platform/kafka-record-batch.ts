@@ -16,7 +16,8 @@ const attributesAt = 21;
 
 /** Header values that repeat from record to record, encoded once: type, source, schema, content type. */
 const cachedValuesPerName = 256;
-const encodedHeaders = new Map<string, Map<string, Buffer>>();
+/** Null: a name whose values do not repeat, such as an id or a time; looking them up would cost more than writing. */
+const encodedHeaders = new Map<string, Map<string, Buffer> | null>();
 
 /** Upper estimate of a record's bytes in a batch, for filling batches. */
 export function recordBytes(record: KafkaRecord): number {
@@ -25,36 +26,44 @@ export function recordBytes(record: KafkaRecord): number {
   return bytes;
 }
 
-/** Encodes records as one record batch (magic 2, no compression). Pure but for the cache of encoded headers. */
-export function encodeRecordBatch(records: readonly KafkaRecord[], identity: BatchIdentity): Buffer {
+/** A batch whose size is known before it is written. */
+export interface PreparedBatch {
+  readonly bytes: number;
+  /** Writes the batch at `offset` of a buffer with room for it. */
+  write(buffer: Buffer, offset: number): void;
+}
+
+/** Prepares one record batch (magic 2, no compression). Pure but for the cache of encoded headers. */
+export function prepareRecordBatch(records: readonly KafkaRecord[], identity: BatchIdentity): PreparedBatch {
   const baseTimestamp = records[0]?.timestampMs ?? 0;
-  const parts = records.map((record, index) => measure(record, index, record.timestampMs - baseTimestamp));
-  const total = parts.reduce(
-    (sum, part) => sum + sizeOfVarint(part.bodyBytes) + part.bodyBytes,
-    batchHeaderBytes,
-  );
-  const buffer = Buffer.allocUnsafe(total);
-
-  buffer.writeBigInt64BE(0n, 0);
-  buffer.writeInt32BE(total - 12, 8);
-  buffer.writeInt32BE(-1, 12);
-  buffer.writeInt8(2, 16);
-  buffer.writeInt16BE(0, attributesAt);
-  buffer.writeInt32BE(records.length - 1, 23);
-  buffer.writeBigInt64BE(BigInt(baseTimestamp), 27);
-  buffer.writeBigInt64BE(
-    BigInt(records.reduce((latest, record) => Math.max(latest, record.timestampMs), baseTimestamp)),
-    35,
-  );
-  buffer.writeBigInt64BE(identity.producerId, 43);
-  buffer.writeInt16BE(identity.producerEpoch, 51);
-  buffer.writeInt32BE(identity.baseSequence, 53);
-  buffer.writeInt32BE(records.length, 57);
-
-  let offset = batchHeaderBytes;
-  for (const part of parts) offset = writeRecord(buffer, offset, part);
-  buffer.writeUInt32BE(crc32c(buffer, attributesAt, total), crcAt);
-  return buffer;
+  let latest = baseTimestamp;
+  let bytes = batchHeaderBytes;
+  const parts = records.map((record, index) => {
+    const part = measure(record, index, record.timestampMs - baseTimestamp);
+    bytes += sizeOfVarint(part.bodyBytes) + part.bodyBytes;
+    if (record.timestampMs > latest) latest = record.timestampMs;
+    return part;
+  });
+  return {
+    bytes,
+    write(buffer, start) {
+      buffer.writeBigInt64BE(0n, start);
+      buffer.writeInt32BE(bytes - 12, start + 8);
+      buffer.writeInt32BE(-1, start + 12);
+      buffer.writeInt8(2, start + 16);
+      buffer.writeInt16BE(0, start + attributesAt);
+      buffer.writeInt32BE(records.length - 1, start + 23);
+      buffer.writeBigInt64BE(BigInt(baseTimestamp), start + 27);
+      buffer.writeBigInt64BE(BigInt(latest), start + 35);
+      buffer.writeBigInt64BE(identity.producerId, start + 43);
+      buffer.writeInt16BE(identity.producerEpoch, start + 51);
+      buffer.writeInt32BE(identity.baseSequence, start + 53);
+      buffer.writeInt32BE(records.length, start + 57);
+      let offset = start + batchHeaderBytes;
+      for (const part of parts) offset = writeRecord(buffer, offset, part);
+      buffer.writeUInt32BE(crc32c(buffer, start + attributesAt, start + bytes), start + crcAt);
+    },
+  };
 }
 
 interface MeasuredRecord {
@@ -67,6 +76,7 @@ interface MeasuredRecord {
 }
 interface RawHeader {
   readonly name: string;
+  readonly nameBytes: number;
   readonly value: string;
   readonly valueBytes: number;
   readonly length: number;
@@ -98,14 +108,17 @@ function toHeader(name: string, value: string): Buffer | RawHeader {
   let ofName = encodedHeaders.get(name);
   const cached = ofName?.get(value);
   if (cached !== undefined) return cached;
-  if (ofName === undefined) encodedHeaders.set(name, (ofName = new Map<string, Buffer>()));
   const nameBytes = Buffer.byteLength(name);
   const valueBytes = Buffer.byteLength(value);
   const length = sizeOfVarint(nameBytes) + nameBytes + sizeOfVarint(valueBytes) + valueBytes;
-  const raw = { name, value, valueBytes, length };
-  // Ids and times fill their share of the cache once and are then written directly.
-  if (ofName.size >= cachedValuesPerName || value.length > 256) return raw;
-  const encoded = Buffer.allocUnsafe(length);
+  const raw = { name, nameBytes, value, valueBytes, length };
+  if (ofName === null) return raw;
+  if (ofName === undefined) encodedHeaders.set(name, (ofName = new Map<string, Buffer>()));
+  if (ofName.size >= cachedValuesPerName) {
+    encodedHeaders.set(name, null);
+    return raw;
+  }
+  const encoded = Buffer.allocUnsafeSlow(length);
   writeHeader(encoded, 0, raw);
   ofName.set(value, encoded);
   return encoded;
@@ -134,7 +147,7 @@ function writeRecord(buffer: Buffer, start: number, part: MeasuredRecord): numbe
 }
 
 function writeHeader(buffer: Buffer, start: number, header: RawHeader): number {
-  let offset = writeVarint(buffer, start, Buffer.byteLength(header.name));
+  let offset = writeVarint(buffer, start, header.nameBytes);
   offset += buffer.write(header.name, offset);
   offset = writeVarint(buffer, offset, header.valueBytes);
   return offset + buffer.write(header.value, offset);

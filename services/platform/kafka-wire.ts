@@ -31,9 +31,28 @@ const RequestQueue = inside("kafkajs/src/network/requestQueue/index.js") as { pr
 
 interface Connection {
   rejectRequests(error: Error): void;
-  readonly socket?: { destroy(): void };
+  authenticate(): Promise<void>;
+  isAuthenticated(): boolean;
+  nextCorrelationId(): number;
+  failIfNotConnected(): void;
+  readonly requestQueue: { push(request: QueuedRequest): void };
+  readonly socket?: { write(bytes: Buffer): void; destroy(): void };
+}
+interface QueuedRequest {
+  readonly entry: {
+    readonly apiKey: number;
+    readonly apiName: string;
+    readonly apiVersion: number;
+    readonly correlationId: number;
+    readonly resolve: (answer: { readonly payload: Buffer }) => void;
+    readonly reject: (error: Error) => void;
+  };
+  readonly expectResponse: true;
+  readonly requestTimeout: null;
+  readonly sendRequest: () => void;
 }
 interface ConnectionPool {
+  getConnection(): Promise<Connection>;
   send(request: WireRequest): Promise<unknown>;
   map(each: (connection: Connection) => void): void;
 }
@@ -114,8 +133,12 @@ export interface Wire {
   readonly address: string;
   /** A prepared request of kafkajs, in the version that both sides know. */
   prepare(api: Api, options: object): WireRequest;
-  versionOf(api: Api): number;
   send(request: WireRequest): Promise<unknown>;
+  /**
+   * Sends a large request without kafkajs' three copies of it. `encode` makes a buffer whose first `headerBytes` are
+   * left free for the header; the answer is the undecoded body.
+   */
+  sendRaw(api: Api, encode: (headerBytes: number) => Buffer): Promise<Buffer>;
   close(): Promise<void>;
 }
 
@@ -168,9 +191,39 @@ export async function openWire(options: WireOptions): Promise<Wire> {
   }
   return {
     address,
-    versionOf: (api) => versions[api],
     prepare: (api, request) => requests[api].protocol({ version: versions[api] })(request),
     send: (request) => connectionPool.send(request),
+    sendRaw: async (api, encode) => {
+      const connection = await connectionPool.getConnection();
+      if (!connection.isAuthenticated()) await connection.authenticate();
+      const clientId = Buffer.from(options.clientId);
+      const buffer = encode(4 + 2 + 2 + 4 + 2 + clientId.length);
+      const correlationId = connection.nextCorrelationId();
+      // Request header version 1: size, api key, api version, correlation id, client id.
+      buffer.writeInt32BE(buffer.length - 4, 0);
+      buffer.writeInt16BE(apiKeys[api], 4);
+      buffer.writeInt16BE(versions[api], 6);
+      buffer.writeInt32BE(correlationId, 8);
+      buffer.writeInt16BE(clientId.length, 12);
+      clientId.copy(buffer, 14);
+      const { payload } = await new Promise<{ readonly payload: Buffer }>((resolve, reject) => {
+        connection.failIfNotConnected();
+        connection.requestQueue.push({
+          entry: {
+            apiKey: apiKeys[api],
+            apiName: api,
+            apiVersion: versions[api],
+            correlationId,
+            resolve,
+            reject,
+          },
+          expectResponse: true,
+          requestTimeout: null,
+          sendRequest: () => connection.socket?.write(buffer),
+        });
+      });
+      return payload;
+    },
     close,
   };
 }
