@@ -6,11 +6,7 @@ import { toWhoReport } from "./who.ts";
 const maxEvents = 500;
 
 /** Who asked for a tool call, which rules matched, under which revision, and what happened: one query. */
-export async function loadWho(
-  tx: Transaction,
-  toolCallId: string,
-  tenantId: string | null = null,
-): Promise<WhoReport> {
+export async function loadWho(tx: Transaction, toolCallId: string, tenantId?: string): Promise<WhoReport> {
   const found = await tx.query<TrailEvent>(
     `SELECT event_id, event_type, tenant_id, recorded_at, user_id, agent_id, runtime_kind, session_id, turn_id,
         tool_call_id, attempt, correlation_id, origin, tool, action, resource_ref, policy_revision, risk, decision,
@@ -18,7 +14,7 @@ export async function loadWho(
         payload_ref, summary, erased_at
       FROM audit.trail WHERE tool_call_id = $1 AND ($2::text IS NULL OR tenant_id = $2)
       ORDER BY recorded_at, event_id LIMIT ${maxEvents}`,
-    [toolCallId, tenantId],
+    [toolCallId, tenantId ?? null],
   );
   return toWhoReport(toolCallId, found.rows);
 }

@@ -69,20 +69,6 @@ export function toRowDigest(fields: DigestFields, contentDigest: Buffer): Buffer
   return digestOf("fabric.audit.row", skeletonFields, fields, contentDigest);
 }
 
-/**
- * Digests made anew from a row of the table. Of an erased row the content digest is taken as it stands: that it was not
- * changed shows in the block.
- */
-export function digestsOfStoredRow(row: Readonly<Record<string, unknown>>): {
-  readonly content: Buffer;
-  readonly row: Buffer;
-} {
-  const fields = row as DigestFields;
-  if (row["erased_at"] == null) return toDigests(fields);
-  const content = row["content_digest"] as Buffer;
-  return { content, row: toRowDigest(fields, content) };
-}
-
 function digestOf(
   name: string,
   names: readonly (keyof DigestFields)[],

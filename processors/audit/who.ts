@@ -45,11 +45,17 @@ export interface WhoDecision {
   readonly matchedRules: readonly string[];
 }
 
-/** What `fabric audit who <tool_call_id>` answers. */
+/** What `fabric audit who <tool_call_id>` answers: runtimes number their calls per session, so there may be several. */
 export interface WhoReport {
   readonly toolCallId: string;
   readonly found: boolean;
-  readonly tenantId: string | null;
+  readonly calls: readonly WhoCall[];
+}
+
+/** One tool call of one session. */
+export interface WhoCall {
+  readonly toolCallId: string;
+  readonly tenantId: string;
   readonly askedBy: {
     readonly userId: string | null;
     readonly agentId: string | null;
@@ -58,14 +64,14 @@ export interface WhoReport {
     readonly turnId: string | null;
     readonly origin: string;
     readonly correlationId: string;
-  } | null;
+  };
   readonly asked: {
     readonly tool: string | null;
     readonly action: string | null;
     readonly resource: string | null;
     readonly planDigest: string | null;
     readonly payloadRef: string | null;
-  } | null;
+  };
   readonly decisions: readonly WhoDecision[];
   readonly capabilityIds: readonly string[];
   readonly approvalIds: readonly string[];
@@ -82,10 +88,27 @@ export interface WhoReport {
 /** Events that ask for the call, in the order of how much they tell. */
 const asking = ["agent.tool.requested", "agent.permission.requested"];
 
-/** Puts the events of one tool call together. Between topics there is no order: what counts is ranked, not first. */
+/** Groups the events of a tool call id by tenant and session, oldest first. */
 export function toWhoReport(toolCallId: string, rows: readonly TrailEvent[]): WhoReport {
-  const events = [...rows].sort((one, other) => one.recorded_at.getTime() - other.recorded_at.getTime());
-  const [first] = events;
+  const groups = new Map<string, TrailEvent[]>();
+  for (const row of [...rows].sort((one, other) => one.recorded_at.getTime() - other.recorded_at.getTime())) {
+    const group = JSON.stringify([row.tenant_id, row.session_id]);
+    const known = groups.get(group);
+    if (known === undefined) groups.set(group, [row]);
+    else known.push(row);
+  }
+  return {
+    toolCallId,
+    found: rows.length > 0,
+    calls: [...groups.values()].flatMap((events) => {
+      const [first] = events;
+      return first === undefined ? [] : [toWhoCall(toolCallId, first, events)];
+    }),
+  };
+}
+
+/** Puts the events of one call together. Between topics there is no order: what counts is ranked, not first. */
+function toWhoCall(toolCallId: string, first: TrailEvent, events: readonly TrailEvent[]): WhoCall {
   const request = asking.flatMap((type) => events.filter((one) => one.event_type === type))[0] ?? first;
   const decisions = events.flatMap((one): WhoDecision[] =>
     one.decision === null || one.decision === "unknown" || one.decision_id === null
@@ -109,30 +132,23 @@ export function toWhoReport(toolCallId: string, rows: readonly TrailEvent[]): Wh
   ];
   return {
     toolCallId,
-    found: first !== undefined,
-    tenantId: first?.tenant_id ?? null,
-    askedBy:
-      request === undefined
-        ? null
-        : {
-            userId: events.find((one) => one.user_id !== null)?.user_id ?? null,
-            agentId: request.agent_id,
-            runtime: request.runtime_kind,
-            sessionId: request.session_id,
-            turnId: request.turn_id,
-            origin: request.origin,
-            correlationId: request.correlation_id,
-          },
-    asked:
-      request === undefined
-        ? null
-        : {
-            tool: request.tool,
-            action: request.action,
-            resource: request.resource_ref,
-            planDigest: events.find((one) => one.plan_digest !== null)?.plan_digest ?? null,
-            payloadRef: request.payload_ref,
-          },
+    tenantId: first.tenant_id,
+    askedBy: {
+      userId: events.find((one) => one.user_id !== null)?.user_id ?? null,
+      agentId: request.agent_id,
+      runtime: request.runtime_kind,
+      sessionId: request.session_id,
+      turnId: request.turn_id,
+      origin: request.origin,
+      correlationId: request.correlation_id,
+    },
+    asked: {
+      tool: request.tool,
+      action: request.action,
+      resource: request.resource_ref,
+      planDigest: events.find((one) => one.plan_digest !== null)?.plan_digest ?? null,
+      payloadRef: request.payload_ref,
+    },
     decisions,
     capabilityIds: distinct((one) => one.capability_id),
     approvalIds: distinct((one) => one.approval_id),
@@ -154,18 +170,22 @@ export function toWhoReport(toolCallId: string, rows: readonly TrailEvent[]): Wh
 
 /** The report as lines for a person. */
 export function renderWho(report: WhoReport): string {
-  if (!report.found || report.askedBy === null) {
+  if (report.calls.length === 0) {
     return `no event of tool call ${report.toolCallId} is in the trail; check the id, or wait until audit has caught up`;
   }
+  return report.calls.map(renderCall).join("\n\n");
+}
+
+function renderCall(report: WhoCall): string {
   const { askedBy, asked } = report;
   const lines = [
-    `tool call    ${report.toolCallId} (tenant ${report.tenantId ?? "unknown"})`,
+    `tool call    ${report.toolCallId} (tenant ${report.tenantId})`,
     `asked by     ${askedBy.userId ?? "unknown user"}, agent ${askedBy.agentId ?? "main"}, ${askedBy.runtime}, session ${askedBy.sessionId ?? "unknown"}`,
     `origin       ${askedBy.origin}, correlation ${askedBy.correlationId}`,
-    `wanted       ${[asked?.tool, asked?.action, asked?.resource].filter((one) => one != null).join("  ") || "unknown"}`,
+    `wanted       ${[asked.tool, asked.action, asked.resource].filter((one) => one !== null).join("  ") || "unknown"}`,
   ];
-  if (asked?.planDigest != null) lines.push(`plan         ${asked.planDigest}`);
-  if (asked?.payloadRef != null) lines.push(`evidence     ${asked.payloadRef}`);
+  if (asked.planDigest !== null) lines.push(`plan         ${asked.planDigest}`);
+  if (asked.payloadRef !== null) lines.push(`evidence     ${asked.payloadRef}`);
   if (report.decisions.length === 0) lines.push("decision     none: nobody decided about this call");
   for (const one of report.decisions) {
     lines.push(

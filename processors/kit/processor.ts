@@ -12,17 +12,17 @@ export interface Source {
 }
 
 /**
- * What a platform team writes. `T` are the topics that it reads, `C` its changes, `E` the types that it may emit.
+ * What a platform team writes. `T` are the topics that it reads, `C` its changes, `M` the types that it may emit.
  * The host owns the rest: decoding, the inbox, the transaction, the offset, faults.
  */
-export interface ProcessorDefinition<T extends EventType, C, E extends EventType = never> {
+export interface ProcessorDefinition<T extends EventType, C, M extends readonly EventType[] = readonly []> {
   /** Consumer group, inbox key and metric label: never renamed. Lower case, digits and dashes. */
   readonly name: string;
   /** Version of the processor's own code, recorded with each letter. */
   readonly version?: string;
   readonly topics: readonly T[];
   /** Types that `apply` may return; anything else is a fault of the processor. */
-  readonly emits?: readonly E[];
+  readonly emits?: M;
   /** Pure: one event to its changes; most need no `source`. A throw buries this one event. */
   project(event: Envelope<T>, source: Source): readonly C[];
   /**
@@ -30,7 +30,7 @@ export interface ProcessorDefinition<T extends EventType, C, E extends EventType
    * A throw of poison kind makes the host split the batch until the bad event stands alone.
    */
   // eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- most processors emit nothing and return nothing
-  apply(tx: Transaction, changes: readonly C[]): Promise<void | readonly Emission<E>[]>;
+  apply(tx: Transaction, changes: readonly C[]): Promise<void | readonly Emission<M[number]>[]>;
 }
 
 /** A processor as the host runs it: the types of topics and changes are proved and forgotten. */
@@ -49,9 +49,11 @@ const nameForm = /^[a-z][a-z0-9-]{0,62}$/;
  * Defines a processor. A topic that does not exist, a field that the event does not have, or an emission that `emits`
  * does not list is a compile error. Throws on a name that cannot be a consumer group, or on no topics.
  */
-export function defineProcessor<const T extends EventType, C, const E extends EventType = never>(
-  definition: ProcessorDefinition<T, C, E>,
-): Processor {
+export function defineProcessor<
+  const T extends EventType,
+  C,
+  const M extends readonly EventType[] = readonly [],
+>(definition: ProcessorDefinition<T, C, M>): Processor {
   if (!nameForm.test(definition.name)) {
     throw new Error(`\`${definition.name}\` is no processor name: use lower case letters, digits and dashes`);
   }

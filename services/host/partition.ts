@@ -23,6 +23,8 @@ export interface Partition extends TopicPartition {
   lastProgressMs: number;
   /** When the first record with a schema id that nobody knows was met. */
   schemaWaitSinceMs: number | null;
+  /** Jump of the client that was asked about again. */
+  jump: string | null;
 }
 
 export function newPartition(
@@ -45,6 +47,7 @@ export function newPartition(
     lastRecordMs: null,
     lastProgressMs: nowMs,
     schemaWaitSinceMs: null,
+    jump: null,
   };
 }
 

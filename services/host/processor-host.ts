@@ -271,9 +271,9 @@ export class ProcessorHost {
   /** The records from the position on; null when there is nothing to do, or the partition was stopped. */
   async #fromPosition(one: Partition, batch: RecordBatch): Promise<readonly LogRecord[] | null> {
     const expected = one.position.nextOffset;
-    const first = batch.records[0]?.offset ?? batch.lastOffset;
-    // The fetch began elsewhere than where we left it: a jump of the client (out of range), or a hole in the log.
-    if (first !== expected) {
+    if (batch.fetchedFrom !== expected) {
+      // The client jumped, and says so in a log line only: its position was out of range, or it skipped over what it
+      // filters (aborted transactions, compaction). Records behind a jump are believed when asking again gives the same.
       const end = (await this.#options.offsets.ends(one.topic)).find(
         ({ partition }) => partition === one.partition,
       );
@@ -281,6 +281,12 @@ export class ProcessorHost {
       if (gap !== null) {
         this.#options.consumer.pause(one);
         await this.#stopForGap(one, gap);
+        return null;
+      }
+      const jump = `${expected} to ${batch.fetchedFrom}`;
+      if (batch.fetchedFrom > expected && one.jump !== jump) {
+        one.jump = jump;
+        this.#options.consumer.resume(one, expected);
         return null;
       }
     }

@@ -24,6 +24,8 @@ export interface RecordBatch extends TopicPartition {
   /** Number of the assignment under which it was fetched. */
   readonly assignment: number;
   readonly records: readonly LogRecord[];
+  /** Offset that the fetch asked for. Another one than where the caller left it is a jump of the client. */
+  readonly fetchedFrom: bigint;
   /** Last offset that the fetch covered; later than the last record's when control records follow it. */
   readonly lastOffset: bigint;
   /** Offset that the next record written will get. */
@@ -217,6 +219,8 @@ export function createKafkaConsumer(options: KafkaConsumerOptions): ConsumerPort
           headers: message.headers ?? {},
           timestampMs: Number(message.timestamp),
         })),
+        // kafkajs has it and does not declare it.
+        fetchedFrom: BigInt((batch as unknown as { readonly fetchedOffset: string }).fetchedOffset),
         lastOffset: BigInt(batch.lastOffset()),
         logEnd: BigInt(batch.highWatermark),
       },
