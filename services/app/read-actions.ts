@@ -6,13 +6,19 @@ import type { Config } from "../platform/config.ts";
 import type { Database } from "../platform/postgres.ts";
 import { toUuid } from "../platform/ids.ts";
 import { serviceDatabase } from "./wiring.ts";
+import { renderVerify } from "../audit/render-verify.ts";
+import { loadWho } from "../../processors/audit/queries.ts";
+import { renderWho } from "../../processors/audit/who.ts";
 import { verifyTrail } from "./verify-trail.ts";
 
 /** `fabric trace` and `fabric audit …`: reading what was recorded, as the auditor. */
 export function readActions(
   configOf: (common: Common) => Promise<Config>,
 ): Pick<Actions, "trace" | "auditVerify" | "auditWho"> {
-  async function withAuditor<T>(common: Common, work: (database: Database, config: Config) => Promise<T>): Promise<T> {
+  async function withAuditor<T>(
+    common: Common,
+    work: (database: Database, config: Config) => Promise<T>,
+  ): Promise<T> {
     const config = await configOf(common);
     const database = serviceDatabase(config, "auditor", { maxConnections: 2 });
     try {
@@ -26,7 +32,10 @@ export function readActions(
       withAuditor(common, async (database) => {
         const rows = await loadTrace(database, id);
         if (rows.length === 0) {
-          throw new Fault("USAGE", `nothing is recorded under \`${id}\`; give an event, correlation, session, tool call or decision id`);
+          throw new Fault(
+            "USAGE",
+            `nothing is recorded under \`${id}\`; give an event, correlation, session, tool call or decision id`,
+          );
         }
         const forest = toTraceTree(rows);
         return { json: forest, text: renderTraceTree(forest) };
@@ -39,7 +48,7 @@ export function readActions(
     auditWho: (common, { toolCallId, tenant }) =>
       withAuditor(common, async (database) => {
         const report = await loadWho(database, toolCallId, tenant);
-        return { json: report, text: renderWho(report), exit: report.calls.length === 0 ? 1 : 0 };
+        return { json: report, text: renderWho(report), exit: report.found ? 0 : 1 };
       }),
   };
 }
@@ -75,7 +84,13 @@ async function loadTrace(database: Database, id: string): Promise<TraceRow[]> {
     causationId: row.causation_id,
     type: row.event_type,
     recordedAtMs: row.recorded_at.getTime(),
-    about: [row.decision, row.reason_code, row.tool, row.tool_call_id, row.agent_id === null ? null : `agent ${row.agent_id}`]
+    about: [
+      row.decision,
+      row.reason_code,
+      row.tool,
+      row.tool_call_id,
+      row.agent_id === null ? null : `agent ${row.agent_id}`,
+    ]
       .filter((part) => part !== null)
       .join(" "),
   }));

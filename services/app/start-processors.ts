@@ -12,6 +12,9 @@ import { codecWhenRegistered, kafkaEndpoint, registryOf, serviceDatabase } from 
 /** Six partitions a topic and a few topics at once; more only queues in Postgres. */
 const hostConnections = 8;
 
+/** A host that was killed is missed after this; then its partitions move. Heartbeats go out three times in it. */
+const sessionTimeoutMs = 10_000;
+
 /** Runs processors in one host, each in its own consumer group. */
 export async function startProcessors(
   around: Surroundings,
@@ -49,6 +52,7 @@ export async function startProcessors(
     environment: config.environment,
     topicPrefix: config.kafka.topicPrefix,
     groupPrefix: config.kafka.topicPrefix,
+    sessionTimeoutMs,
   });
   return {
     name: `processor ${processors.map((processor) => processor.name).join(", ")}`,

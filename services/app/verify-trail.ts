@@ -1,14 +1,16 @@
 import { digestsOfStoredRow } from "../../processors/audit/stored-row.ts";
+import { Fault } from "../../schemas/faults.ts";
+import { readSealedHeads } from "../audit/sealed-heads.ts";
 import type { SealedHead, VerifyReport } from "../audit/verify.ts";
 import { verifyAudit } from "../audit/verify.ts";
 import { EventCodec } from "../platform/avro.ts";
 import type { Config } from "../platform/config.ts";
+import { createKafkaConsumer } from "../platform/kafka-consumer.ts";
+import { createKafkaOffsets } from "../platform/kafka-offsets.ts";
+import { createLog } from "../platform/log.ts";
 import type { Database } from "../platform/postgres.ts";
 import { loadSealKey } from "./start-sealer.ts";
-import { readTopicRecords } from "./topic-records.ts";
-import { registryOf } from "./wiring.ts";
-
-const sealedType = "fabric.audit.sealed";
+import { kafkaEndpoint, registryOf } from "./wiring.ts";
 
 /** Verifies the trail that `database` shows, against the seals on the topic where a broker answers. */
 export async function verifyTrail(
@@ -21,28 +23,29 @@ export async function verifyTrail(
     database,
     keys: new Map([[keyId, publicKey]]),
     digestsOf: digestsOfStoredRow,
-    heads: await loadHeads(config).catch(() => null),
+    heads: await loadHeads(config),
     ...(tenantId === undefined ? {} : { tenantId }),
   });
 }
 
-/** The last seal of each tenant, as the topic has it. */
-async function loadHeads(config: Config): Promise<ReadonlyMap<string, SealedHead>> {
+/** The last seal of each tenant, as the topic has it; null when no broker can be asked, which the report says. */
+async function loadHeads(config: Config): Promise<ReadonlyMap<string, SealedHead> | null> {
+  const endpoint = kafkaEndpoint(config, "fabric-audit-verify");
+  const log = createLog({ service: "audit-verify", level: "error" });
   const registry = registryOf(config);
-  const codec = new EventCodec({ source: registry });
-  const heads = new Map<string, SealedHead>();
+  const offsets = createKafkaOffsets({ endpoint, log });
   try {
-    for (const record of await readTopicRecords(config, [sealedType])) {
-      const { envelope } = await codec.decode(record.value);
-      if (envelope.type !== sealedType) continue;
-      const { block_number, block_digest } = envelope.redacted_summary;
-      const before = heads.get(envelope.tenant_id);
-      if (before === undefined || before.blockNumber < block_number) {
-        heads.set(envelope.tenant_id, { blockNumber: block_number, blockDigest: block_digest });
-      }
-    }
-    return heads;
+    return await readSealedHeads({
+      openConsumer: (groupId) => createKafkaConsumer({ endpoint, groupId, log, maxWaitMs: 100 }),
+      offsets,
+      decoder: new EventCodec({ source: registry }),
+      topicPrefix: config.kafka.topicPrefix,
+    });
+  } catch (error) {
+    if (error instanceof Fault && error.kind === "transient") return null;
+    throw error;
   } finally {
+    await offsets.close();
     registry.close();
   }
 }

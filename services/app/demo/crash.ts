@@ -18,8 +18,9 @@ export async function crashInTheMiddle(world: World): Promise<void> {
     `SIGKILL in the middle of ${String(calls)} decisions: relay and processor, ${String(kills)} times each`,
   );
   const run = `demo-${randomUUID()}`;
-  /** The generator's own log: call id → decision id, as the gate answered. */
-  const ledger = new Map<string, string>();
+  /** The generator's own log: the calls that the gate allowed, and how many it refused for which reason. */
+  const ledger = new Set<string>();
+  const refused = new Map<string, number>();
   let next = 0;
   let loading = true;
   async function worker(): Promise<void> {
@@ -32,8 +33,12 @@ export async function crashInTheMiddle(world: World): Promise<void> {
         tool: "file.read",
         input: { file_path: `src/file-${String(index)}.ts` },
       });
-      const decisionId = (body as { decision_id?: string } | null)?.decision_id;
-      if (decisionId !== undefined) ledger.set(callId, decisionId);
+      const { decision, reason_code: reason = "no answer" } = body as {
+        decision?: string;
+        reason_code?: string;
+      };
+      if (decision === "allow") ledger.add(callId);
+      else refused.set(reason, (refused.get(reason) ?? 0) + 1);
     }
   }
   const load = Promise.all(Array.from({ length: parallel }, worker)).finally(() => (loading = false));
@@ -49,6 +54,12 @@ export async function crashInTheMiddle(world: World): Promise<void> {
   }
   await load;
   world.show("killed", killed.join(" · "));
+  world.show(
+    "answers",
+    [`${String(ledger.size)} allowed`, ...[...refused].map(([reason, n]) => `${String(n)} ${reason}`)].join(
+      ", ",
+    ),
+  );
 
   const audited = () =>
     world.count(
@@ -57,7 +68,7 @@ export async function crashInTheMiddle(world: World): Promise<void> {
     );
   const { value, held } = await world.until(audited, (found) => found >= ledger.size, 60_000);
   world.claim(
-    "nothing is lost: each answered call is in the audit trail",
+    "nothing is lost: each allowed call is in the audit trail",
     held,
     `${String(value)} of ${String(ledger.size)}`,
   );
@@ -69,9 +80,13 @@ export async function crashInTheMiddle(world: World): Promise<void> {
   world.claim("nothing is doubled in the projection", doubled === 0, `${String(doubled)} doubled`);
   const unanswered = await world.count(
     `SELECT count(*) FROM audit.trail WHERE session_id LIKE $1 AND event_type = 'agent.tool.authorized' AND NOT tool_call_id = ANY($2)`,
-    [`${run}-s%`, [...ledger.keys()]],
+    [`${run}-s%`, [...ledger]],
   );
-  world.claim("nothing was allowed that was not answered", unanswered === 0, `${String(unanswered)} extra`);
+  world.claim(
+    "nothing is in the trail as allowed that the caller was not told",
+    unanswered === 0,
+    `${String(unanswered)} extra`,
+  );
   const left = await world.until(
     () => world.count("SELECT count(*) FROM outbox.events"),
     (found) => found === 0,

@@ -50,8 +50,8 @@ export async function refuseNewerSchema(world: World): Promise<void> {
     (found) => found === 1,
   );
   const letters = await world.sql.query<{ code: string; kind: string; detail: string; payload_ref: string }>(
-    "SELECT code, kind, detail, payload_ref FROM host.letters WHERE processor = 'audit' AND headers->>'ce_id' = $1",
-    [tomorrow.event_id],
+    "SELECT code, kind, detail, payload_ref FROM host.letters WHERE processor = 'audit' AND headers->>'ce_id' = encode($1::bytea, 'base64')",
+    [Buffer.from(tomorrow.event_id)],
   );
   const letter = letters.rows[0];
   world.show(

@@ -11,8 +11,8 @@ export async function sealTrail(world: World): Promise<void> {
   const unsealed = await world.until(
     () =>
       world.count(
-        `SELECT coalesce(sum(w.next_offset - coalesce(f.sealed_to, 0)), 0) AS count
-         FROM host.watermarks w LEFT JOIN audit.frontiers f USING (topic, partition) WHERE w.processor = 'audit'`,
+        `SELECT count(*) FROM audit.trail t LEFT JOIN audit.frontiers f USING (topic, partition)
+         WHERE t.kafka_offset >= coalesce(f.sealed_to, 0)`,
       ),
     (left) => left === 0,
   );
