@@ -143,7 +143,7 @@ function toWrapped(program: string, shape: LaunchShape, args: readonly Word[]): 
       (program === "sudo" && options.some(({ name }) => /^(-s|-i|--shell|--login)$/.test(name)))
     )
       launches.push({ kind: "input", language: "bash" });
-    if (program === "ssh") launches.push({ kind: "input", language: "remote" });
+    if (program === "ssh" && scan.rest.length > 0) launches.push({ kind: "input", language: "remote" });
     return launches;
   }
   const isSameShell = shape.isSameShell ?? false;
@@ -191,7 +191,7 @@ function splitReplaceOption(args: readonly Word[]): Word[] {
   });
 }
 
-const FROM_INPUT: Word = { kind: "unresolved", reason: "input", source: "", prefix: "" };
+const FROM_INPUT: Word = { kind: "unresolved", reason: "input", source: "(input)", prefix: "" };
 
 function withInput(
   words: readonly Word[],

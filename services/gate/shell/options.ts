@@ -34,7 +34,7 @@ export function scanLeadingOptions(
     if (word === undefined) break;
     if (word.kind === "unresolved") {
       if (word.prefix !== "" && !word.prefix.startsWith("-")) break;
-      if (word.reason === "home") break;
+      if (word.reason === "home" || word.source.startsWith("<(")) break;
       const name = /^(--[\w-]+)=/.exec(word.prefix)?.[1];
       if (name !== undefined && hasName(known.values, name)) {
         options.push({ name, value: word });

@@ -59,6 +59,7 @@ function toBareScript(source: string): Script {
   };
 }
 type Stdin = { readonly kind: Input; readonly text?: Word };
+type Tail = { readonly stdin: Stdin | undefined; readonly redirects: readonly SyntaxNode[] };
 type Place = {
   readonly shell: Shell;
   readonly script: Script;
@@ -66,6 +67,8 @@ type Place = {
   readonly wrappers: readonly string[];
   readonly where: Where;
   readonly stdin: Stdin;
+  /** What the grammar puts behind a chain belongs to the last command of the chain alone. */
+  readonly tail?: Tail;
   readonly codeDepth: number;
   /** False once a wrapper runs the command in another process: its `cd` is then no concern of this shell. */
   readonly isShell: boolean;
@@ -92,6 +95,8 @@ class CommandWalk {
   private readonly assignments: Assignment[] = [];
   private readonly opaque = new Map<string, OpaqueReason>();
   private scripts = 0;
+  /** A function's or a loop's body was read with the directory of its definition. */
+  private keepsDirectories = false;
 
   constructor(parser: BashParser, context: ParseContext) {
     this.parser = parser;
@@ -235,6 +240,7 @@ class CommandWalk {
       case "c_style_for_statement":
       case "select_statement": {
         if (CHANGES_DIRECTORY.test(text())) place.shell.directories = undefined;
+        else this.keepsDirectories = true;
         const variable = node.children.find(({ field }) => field === "variable");
         if (variable !== undefined) this.judgeName(source.slice(variable.start, variable.end));
         if (node.type === "c_style_for_statement")
@@ -263,7 +269,7 @@ class CommandWalk {
         if (text().startsWith("((")) this.judgeArithmetic(text(), place);
         break;
       case "subscript":
-        this.judgeArithmetic(text(), place);
+        if (!/\[[@*]\]$/.test(text())) this.judgeArithmetic(text(), place);
         break;
       case "expansion":
         if (/@P\}$/.test(text())) this.report("prompt_expansion", text());
@@ -305,16 +311,28 @@ class CommandWalk {
     return { ...this.toInner(place, layer), shell: { ...place.shell, lastCd: undefined } };
   }
 
+  private visitLast(node: SyntaxNode, place: Place, tail: Tail | undefined): void {
+    if (tail === undefined) this.visit(node, place);
+    else if (/^(pipeline|list)$/.test(node.type)) this.visit(node, { ...place, tail });
+    else {
+      if (node.type === "negated_command")
+        this.report("grammar_mismatch", "a redirection behind a negated chain");
+      const inner = tail.stdin === undefined ? place : { ...place, stdin: tail.stdin };
+      this.then(
+        () => this.visitAll(tail.redirects, place),
+        () => this.visit(node, inner),
+      );
+    }
+  }
+
   private visitPipeline(node: SyntaxNode, place: Place): void {
-    let isFirst = true;
-    const steps = node.children
-      .filter(({ type }) => type !== "|" && type !== "|&")
-      .map((child) => {
-        const inner = this.toCopy(place, "pipe");
-        const stage: Place = isFirst ? inner : { ...inner, stdin: { kind: "pipe" } };
-        isFirst = false;
-        return () => this.visit(child, stage);
-      });
+    const stages = node.children.filter(({ type }) => type !== "|" && type !== "|&");
+    const steps = stages.map((child, index) => {
+      const inner = this.toCopy(withoutTail(place), "pipe");
+      const stage: Place = index === 0 ? inner : { ...inner, stdin: { kind: "pipe" } };
+      const isLast = index === stages.length - 1;
+      return () => (isLast ? this.visitLast(child, stage, place.tail) : this.visit(child, stage));
+    });
     this.then(
       () => this.then(...steps),
       () => {
@@ -331,14 +349,14 @@ class CommandWalk {
     this.then(
       () => {
         place.shell.lastCd = undefined;
-        this.visit(left, place);
+        this.visit(left, withoutTail(place));
       },
       () => {
         before = place.shell.directories;
         if (operator?.type === "&&" && place.shell.lastCd !== undefined)
           place.shell.directories = place.shell.lastCd;
         place.shell.lastCd = undefined;
-        this.visitAll(right, place);
+        this.then(...right.map((child) => () => this.visitLast(child, withoutTail(place), place.tail)));
       },
       () => {
         place.shell.directories = union(before, place.shell.directories);
@@ -371,13 +389,12 @@ class CommandWalk {
     const name = node.children.find(({ field }) => field === "name");
     if (name !== undefined) this.functions.add(source.slice(name.start, name.end));
     // The body runs wherever the function is called from.
-    const changes = CHANGES_DIRECTORY.test(source.slice(node.start, node.end));
-    if (changes) place.shell.directories = undefined;
+    if (CHANGES_DIRECTORY.test(source)) place.shell.directories = undefined;
+    else this.keepsDirectories = true;
     this.visitAll(
       node.children.filter(({ field }) => field !== "name"),
       {
         ...this.toCopy(place, "function"),
-        shell: { directories: undefined, lastCd: undefined },
         stdin: { kind: "inherited" },
       },
     );
@@ -391,17 +408,16 @@ class CommandWalk {
       .filter(({ type }) => type === "heredoc_redirect")
       .flatMap(({ children }) => children.filter(({ field }) => field === "argument"));
     const isSpread = body !== undefined && /^(pipeline|list)$/.test(body.type);
-    // Which command of a chain a redirection belongs to is not told by the grammar: code may come in anywhere.
-    const inner: Place =
-      stdin === undefined ? place : { ...place, stdin: isSpread ? { kind: "pipe" } : stdin };
-    if (isSpread && stdin !== undefined && stdin.kind !== "file")
-      this.report("grammar_mismatch", "a here-document behind a chain");
+    const plain = redirects.filter(({ type }) => type !== "heredoc_redirect");
+    const inner: Place = isSpread
+      ? { ...place, tail: { stdin, redirects: plain } }
+      : stdin === undefined
+        ? place
+        : { ...place, stdin };
     this.then(
-      () =>
-        this.visitAll(
-          redirects.filter(({ type }) => type !== "heredoc_redirect"),
-          place,
-        ),
+      () => {
+        if (!isSpread) this.visitAll(plain, place);
+      },
       () => {
         if (body?.type === "command") this.visitCommand(body, inner, late);
         else if (body !== undefined) {
@@ -521,7 +537,9 @@ class CommandWalk {
     this.then(
       () =>
         this.visitAll(
-          node.children.filter((child) => !/^heredoc/.test(child.type) && child.type !== "word"),
+          node.children
+            .filter((child) => !/^heredoc/.test(child.type) && child.type !== "word")
+            .flatMap((child) => (assigned.includes(child) ? child.children : [child])),
           place,
         ),
       () => this.judgeAssignments(assignments, inner),
@@ -577,9 +595,7 @@ class CommandWalk {
         word.kind === "literal" ? word.text : word.prefix,
       );
       if (match?.[1] === undefined) return [];
-      return [
-        { name: match[1], value: word.kind === "literal" ? { kind: "literal", text: match[2] ?? "" } : word },
-      ];
+      return [{ name: match[1], value: dropName(word) }];
     });
     this.assignments.push(...assigned);
     this.then(
@@ -736,6 +752,10 @@ class CommandWalk {
         return;
       }
       case "file":
+        if (launch.file.kind === "unresolved" && launch.file.source.startsWith("<(")) {
+          this.report("code_from_input", launch.file.source, { program, language: launch.language });
+          return;
+        }
         for (const file of toPaths(launch.file, place.shell.directories) ?? [toSource(launch.file)])
           this.operands.add(file);
         this.report("script_file", toSource(launch.file), { program, language: launch.language });
@@ -744,6 +764,9 @@ class CommandWalk {
   }
 
   private changeDirectory(program: string, argv: readonly Word[], place: Place): void {
+    // A `cd` whose name was hidden from the search for it, after bodies were read without it.
+    if (this.keepsDirectories && !CHANGES_DIRECTORY.test(place.script.source))
+      this.report("unresolved_path", "a directory changed out of sight", { isWrite: true });
     const operands = argv.filter((word) => !(word.kind === "literal" && /^-[LPe@]+$|^--$/.test(word.text)));
     const [target] = operands;
     const home: Word = { kind: "unresolved", reason: "home", source: "~", prefix: "" };
@@ -767,6 +790,17 @@ function union(first: Directories, second: Directories): Directories {
   if (first === undefined || second === undefined) return undefined;
   const all = [...new Set([...first, ...second])];
   return all.length > MAX_DIRECTORIES ? undefined : all;
+}
+
+/** The value of a word `NAME=value`. */
+function dropName(word: Word): Word {
+  if (word.kind === "literal") return { kind: "literal", text: word.text.slice(word.text.indexOf("=") + 1) };
+  const after = (text: string): string => text.slice(text.indexOf("=") + 1);
+  return { ...word, source: after(word.source), prefix: after(word.prefix) };
+}
+
+function withoutTail({ tail: _, ...place }: Place): Place {
+  return place;
 }
 
 /** Nodes without a blank between them make one word, also where the grammar gives several. */
