@@ -120,7 +120,7 @@ function collectTexts(input: JsonObject): string[] {
   const open: Json[] = [input];
   for (let one = open.pop(); one !== undefined; one = open.pop()) {
     if (typeof one === "string") texts.push(one);
-    else if (typeof one === "object" && one !== null) open.push(...(Object.values(one) as Json[]));
+    else if (typeof one === "object" && one !== null) open.push(...Object.values<Json>(one));
   }
   return texts;
 }
@@ -131,7 +131,7 @@ function holdsPrototypeKey(input: JsonObject): boolean {
   for (let one = open.pop(); one !== undefined; one = open.pop()) {
     if (typeof one !== "object" || one === null) continue;
     if (Object.hasOwn(one, "__proto__")) return true;
-    open.push(...(Object.values(one) as Json[]));
+    open.push(...Object.values<Json>(one));
   }
   return false;
 }

@@ -102,15 +102,33 @@ export function createGate(options: GateOptions): Gate {
       if (adapter === undefined) throw new Fault("RUNTIME_UNKNOWN");
       const { raw } = toBody(request);
       const translation = translateBody(adapter, raw);
-      noteUnknownFields(adapter, translation);
-      const work = toHookWork(translation, raw, toOrigin(request));
-      const startedMs = performance.now();
-      const outcome = await committer.submit(work, translation.kind === "gated" ? budgetMs : observeBudgetMs);
-      seconds.observe((performance.now() - startedMs) / 1000, { kind: translation.kind });
-      if (outcome.kind === "tenant_unknown") throw new Fault("TENANT_UNKNOWN");
-      return sendReply(reply, toRuntimeReply(adapter, translation, outcome, work.tenantId));
+      let answered: RuntimeReply;
+      try {
+        answered = await answerHook(adapter, translation, raw, toOrigin(request));
+      } catch (error) {
+        // An error of ours is a no in the runtime's own form: a status alone lets some runtimes go on.
+        if (error instanceof Fault || translation.kind === "observed") throw error;
+        log.error({ requestId: request.id, reason: maskText(String(error)) }, "a gated hook failed");
+        answered = adapter.toReply(translation, null);
+      }
+      return sendReply(reply, answered);
     },
   );
+
+  async function answerHook(
+    adapter: Adapter,
+    translation: Translation,
+    raw: Buffer,
+    origin: HookOrigin,
+  ): Promise<RuntimeReply> {
+    noteUnknownFields(adapter, translation);
+    const startedMs = performance.now();
+    const limitMs = translation.kind === "gated" ? budgetMs : observeBudgetMs;
+    const outcome = await committer.submit(toHookWork(translation, raw, origin), limitMs);
+    seconds.observe((performance.now() - startedMs) / 1000, { kind: translation.kind });
+    if (outcome.kind === "tenant_unknown") throw new Fault("TENANT_UNKNOWN");
+    return toRuntimeReply(adapter, translation, outcome, origin.tenantId);
+  }
 
   app.post<{ Body: ReceivedBody }>("/v1/gate/decide", async (request, reply) => {
     const { raw, json } = toBody(request);

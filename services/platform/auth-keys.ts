@@ -63,5 +63,5 @@ export async function loadAuthKeysFile(path: string): Promise<AuthKeys> {
   }
   const parsed = keysFileSchema.safeParse(content);
   if (!parsed.success) throw new Fault("CONFIG_INVALID", `\`${path}\` is not a key file of \`fabric up\``);
-  return parsed.data as unknown as AuthKeys;
+  return parsed.data;
 }

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { GateAnswer } from "../../schemas/gate.ts";
+import { requestPlace } from "../../services/gate/prepare-call.ts";
 import { openInline, openPayload } from "../../services/platform/vault-seal.ts";
 import type { GateRig, RunningGate } from "../harness/gate-rig.ts";
 import { createGateRig, ownRequest } from "../harness/gate-rig.ts";
@@ -80,7 +81,7 @@ describe("a hook of a real runtime", () => {
     expect(reply.json).toMatchObject({
       hookSpecificOutput: {
         permissionDecision: "deny",
-        permissionDecisionReason: expect.stringContaining("STATIC_DENY"),
+        permissionDecisionReason: expect.stringContaining("STATIC_DENY") as string,
       },
     });
     const last = (await rig.events()).slice(-2);
@@ -157,8 +158,12 @@ describe("a hook of a real runtime", () => {
     );
     const row = found.rows[0] ?? expect.fail();
     expect(JSON.stringify(row.request)).not.toContain("--token=abc");
-    const place = `gate.decisions/request_sealed/dec_${row.decision_id}`;
-    const exact = await openInline(rig.keys, "acme", place, row.request_sealed);
+    const exact = await openInline(
+      rig.keys,
+      "acme",
+      requestPlace(`dec_${row.decision_id}`),
+      row.request_sealed,
+    );
     expect(exact.toString()).toContain("--token=abc");
   });
 
@@ -189,10 +194,10 @@ describe("a harness of one's own", () => {
     expect(reply.json).toMatchObject({
       decision: "allow",
       reason_code: "ALLOWED",
-      policy_revision: expect.stringMatching(/^policy@\d{4}-\d{2}-\d{2}\.\d+\+[0-9a-f]{12}$/),
-      plan_digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
-      correlation_id: expect.stringMatching(/^cor_[0-9a-f-]{36}$/),
-      capability: { id: expect.stringMatching(/^cap_/), token: null },
+      policy_revision: expect.stringMatching(/^policy@\d{4}-\d{2}-\d{2}\.\d+\+[0-9a-f]{12}$/) as string,
+      plan_digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) as string,
+      correlation_id: expect.stringMatching(/^cor_[0-9a-f-]{36}$/) as string,
+      capability: { id: expect.stringMatching(/^cap_/) as string, token: null },
       repeated: false,
     });
   });

@@ -1,0 +1,51 @@
+import { toAnchorKey, toCallKey, toSessionKey } from "./call-keys.ts";
+import { proposedDigest } from "./decide.ts";
+import type { HookOutcome, HookWork } from "./hook-work.ts";
+import type { Bundle } from "./rules.ts";
+import type { EvidenceRow } from "../platform/vault-seal.ts";
+
+/** Where a payload is, or will be with the commit. */
+export interface StoredPayload {
+  readonly ref: string;
+  readonly digest: string;
+  /** Null: it is in the vault already. */
+  readonly row: EvidenceRow | null;
+}
+
+/** A hook call on its way through the queue: what stays the same from one attempt to the next, and what does not. */
+export interface QueuedCall {
+  readonly work: HookWork;
+  /** Null when the payload did not say which session it belongs to. */
+  readonly sessionKey: string | null;
+  /** Null when the runtime named no call: then each one is new. */
+  readonly callKey: string | null;
+  readonly anchorKeys: readonly string[];
+  /** Answers the caller; only the first answer counts. */
+  readonly answer: (outcome: HookOutcome) => void;
+  payload: StoredPayload | null;
+  /** Where the exact request is when it is large. */
+  requestRef: string | null;
+  attempts: number;
+  /** The caller has its answer, and waits no more. */
+  isSettled: boolean;
+}
+
+/** Puts a call together with its keys. */
+export function toQueuedCall(work: HookWork, bundle: Bundle, answer: QueuedCall["answer"]): QueuedCall {
+  const { tenantId, runtime, call, request } = work;
+  const sessionKey =
+    call.sessionId === undefined ? null : toSessionKey(tenantId, runtime.kind, call.sessionId);
+  const digest = request === null ? null : proposedDigest(request, bundle);
+  const causes = work.observations.flatMap((one) => one.causes);
+  return {
+    work,
+    sessionKey,
+    callKey: sessionKey === null ? null : toCallKey(sessionKey, call, digest),
+    anchorKeys: sessionKey === null ? [] : causes.map((anchor) => toAnchorKey(sessionKey, anchor)),
+    answer,
+    payload: null,
+    requestRef: null,
+    attempts: 0,
+    isSettled: false,
+  };
+}
