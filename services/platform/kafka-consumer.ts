@@ -1,4 +1,5 @@
 import type { Consumer, EachBatchPayload } from "kafkajs";
+import type { BrokerRoute } from "./kafka-connection.ts";
 import { openKafka } from "./kafka-connection.ts";
 import type { KafkaEndpoint } from "./kafka.ts";
 import type { Log } from "./log.ts";
@@ -83,6 +84,7 @@ export interface KafkaConsumerOptions {
   readonly endpoint: KafkaEndpoint;
   readonly groupId: string;
   readonly log: Log;
+  readonly route?: BrokerRoute;
   /** A member that is silent for so long loses its partitions. */
   readonly sessionTimeoutMs?: number;
   readonly heartbeatIntervalMs?: number;
@@ -103,7 +105,7 @@ export interface KafkaConsumerOptions {
 export function createKafkaConsumer(options: KafkaConsumerOptions): ConsumerPort {
   const rejoinMinMs = options.rejoinMinMs ?? 250;
   const rejoinMaxMs = options.rejoinMaxMs ?? 10_000;
-  const kafka = openKafka(options.endpoint, options.log);
+  const kafka = openKafka(options.endpoint, options.log, options.route);
   let handlers: ConsumerHandlers | null = null;
   let session: Session | null = null;
   let assignment = 0;

@@ -1,0 +1,173 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { toCause } from "../../processors/kit/emission.ts";
+import { defineProcessor } from "../../processors/kit/processor.ts";
+import type { Processor } from "../../processors/kit/processor.ts";
+import { draft } from "../../schemas/envelope.ts";
+import { checkProcessors } from "../../services/host/host.ts";
+import { checkInboxRetention, pruneInbox } from "../../services/host/inbox-retention.ts";
+import { createVaultLetterSealer } from "../../services/host/letter-sealer.ts";
+import { createPostgresHostStore, releaseHeldEmissions } from "../../services/host/postgres-host-store.ts";
+import { openMemoryKek, openTenantKeys } from "../../services/platform/vault-seal.ts";
+import { eventually } from "../harness/eventually.ts";
+import type { HostRig } from "../harness/host-rig.ts";
+import { ledgerProcessor, modelEvent, openHostRig } from "../harness/host-rig.ts";
+
+let rig: HostRig;
+beforeEach(async () => {
+  rig = await openHostRig();
+});
+afterEach(async () => {
+  await rig.close();
+});
+
+const type = "agent.model.completed" as const;
+const many = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, index) => modelEvent(from + index));
+const untilRead = (offset: bigint, processor: string) =>
+  eventually(
+    () => rig.watermarks(processor),
+    (marks) => marks.get(`${type}/0`) === offset,
+  );
+
+/** Denies every event that it reads, in the transaction of a ledger line. */
+const teller = defineProcessor({
+  name: "teller",
+  topics: [type],
+  emits: ["agent.tool.denied"],
+  project: (event) => [event],
+  async apply(tx, events) {
+    await tx.query("INSERT INTO ledger (event_id, n) SELECT *, 1 FROM unnest($1::text[])", [
+      events.map(({ event_id }) => event_id),
+    ]);
+    return events.map((event) => ({
+      dedupeKey: event.correlation_id,
+      cause: toCause(event),
+      draft: draft("agent.tool.denied", { decision_id: "d", effect_class: "none", message: "m" }),
+    }));
+  },
+});
+
+describe("emissions", () => {
+  it("are events of the same transaction, with a derived id, their cause and one hop more", async () => {
+    await rig.createTopics([type]);
+    const [event] = many(1);
+    await rig.publish([event as never]);
+    rig.start([teller]);
+    await untilRead(1n, "teller");
+    const [emitted] = await rig.outbox();
+    expect(emitted).toMatchObject({
+      type: "agent.tool.denied",
+      tenant_id: "acme",
+      causation_id: event?.event_id,
+      correlation_id: event?.correlation_id,
+      origin: "processor:teller",
+      hop_count: 1,
+    });
+    expect(emitted?.event_id).toMatch(/^evt_[0-9a-f]{8}-[0-9a-f]{4}-8/);
+    // A second run over the same event, in another database even, would publish the same id.
+    await rig.sql.query("DELETE FROM host.inbox");
+    await rig.sql.query("DELETE FROM outbox.events");
+    await rig.publish([event as never]);
+    await untilRead(2n, "teller");
+    expect((await rig.outbox())[0]?.event_id).toBe(emitted?.event_id);
+  });
+
+  it("of a type that is not declared bury the event that caused them", async () => {
+    await rig.createTopics([type]);
+    await rig.publish(many(3));
+    const stray: Processor = { ...teller, name: "stray", emits: [] };
+    rig.start([stray]);
+    await untilRead(3n, "stray");
+    expect((await rig.letters()).map((one) => one["code"])).toEqual(Array(3).fill("PROJECTION_FAILED"));
+    expect((await rig.outbox()).every((one) => one.type === "fabric.letter.buried")).toBe(true);
+    expect(await rig.ledger()).toMatchObject({ rows: 0 });
+  });
+
+  it("past the limit are held back with one alarm, the projection goes on, and a person releases them", async () => {
+    await rig.createTopics([type]);
+    await rig.publish(many(10));
+    rig.start([teller], { fanOutLimit: { maxEmissions: 15, windowMs: 3_600_000 } });
+    await untilRead(10n, "teller");
+    expect(await rig.outbox()).toHaveLength(10);
+    await rig.publish(many(10, 10));
+    await untilRead(20n, "teller");
+    await rig.publish(many(10, 20));
+    await untilRead(30n, "teller");
+    expect(await rig.ledger()).toMatchObject({ rows: 30 });
+    expect(await rig.outbox()).toHaveLength(10);
+    expect(rig.lines.filter(({ msg }) => /held back/.test(msg))).toHaveLength(1);
+    expect(await releaseHeldEmissions(rig.sql, "teller")).toBe(20);
+    expect(await rig.outbox()).toHaveLength(30);
+    expect((await rig.sql.query("SELECT 1 FROM host.emission_guards")).rowCount).toBe(0);
+  });
+
+  it("in a circle are refused at the start, and so are two processors of one name", () => {
+    const echo: Processor = { ...teller, name: "echo", topics: ["agent.tool.denied"], emits: [type] };
+    expect(() => checkProcessors([teller, echo])).toThrow(/circle: agent\.model\.completed → teller/);
+    expect(() => checkProcessors([teller, teller])).toThrow(/two processors/);
+    expect(() => checkProcessors([teller, ledgerProcessor()])).not.toThrow();
+  });
+});
+
+describe("position and inbox", () => {
+  const storeOf = () =>
+    createPostgresHostStore({
+      database: rig.sql,
+      processor: { name: "ledger" },
+      encoder: rig.codec,
+      sealer: createVaultLetterSealer(openTenantKeys(rig.sql, openMemoryKek("k", Buffer.alloc(32)))),
+    });
+  const at = { topic: "t", partition: 0, earliest: 5n };
+
+  it("lets only the newest owner of a partition move it, and only from where it stands", async () => {
+    const store = storeOf();
+    const [former] = await store.takePositions("a", [at]);
+    const [owner] = await store.takePositions("b", [at]);
+    if (former === undefined || owner === undefined) throw new Error("no position");
+    expect(former).toMatchObject({ nextOffset: 5n, epoch: 1n });
+    expect(owner).toMatchObject({ nextOffset: 5n, epoch: 2n });
+    const move = (position: typeof former, to: bigint) =>
+      store.transaction((tx) => tx.moveWatermark(position, to));
+    expect(await move(former, 9n)).toBe(false);
+    expect(await move(owner, 9n)).toBe(true);
+    expect(await move(owner, 12n)).toBe(false);
+    expect(await move({ ...owner, nextOffset: 9n }, 12n)).toBe(true);
+  });
+
+  // Check-then-insert lets both run (Particular/NServiceBus#4086).
+  it("gives an event to one of two that claim it in the same moment", async () => {
+    const store = storeOf();
+    const id = modelEvent(1).event_id.slice(4);
+    let calls = 0;
+    const handle = () =>
+      store.transaction(async (tx) => {
+        if ((await tx.claimEvents([id, id])).has(id)) calls += 1;
+      });
+    await Promise.all([handle(), handle(), handle(), handle()]);
+    expect(calls).toBe(1);
+  });
+
+  it("leaves an event to the next one when the first claim is undone", async () => {
+    const store = storeOf();
+    const id = modelEvent(1).event_id.slice(4);
+    await expect(
+      store.transaction(async (tx) => {
+        await tx.claimEvents([id]);
+        throw new Error("undone");
+      }),
+    ).rejects.toThrow("undone");
+    expect(await store.transaction((tx) => tx.claimEvents([id]))).toEqual(new Set([id]));
+  });
+
+  it("prunes old inbox rows only, and refuses a retention that would forget a night", async () => {
+    await rig.sql.query(
+      `INSERT INTO host.inbox SELECT 'ledger', gen_random_uuid(), now() - make_interval(days => d)
+        FROM generate_series(0, 9) AS d, generate_series(1, 700)`,
+    );
+    const dayMs = 86_400_000;
+    expect(await pruneInbox(rig.sql, 6.5 * dayMs, Date.now())).toBe(3 * 700);
+    expect((await rig.sql.query("SELECT 1 FROM host.inbox")).rowCount).toBe(7 * 700);
+    expect(() => checkInboxRetention(3_600_000)).toThrow(/at least/);
+    expect(() => checkInboxRetention(7 * dayMs)).not.toThrow();
+  });
+});
