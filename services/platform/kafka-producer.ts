@@ -24,6 +24,8 @@ interface BrokerAddress {
   readonly port: number;
 }
 
+/** Longer than a broker's worst pause, and shorter than the time that a stopping process is given. */
+const standardRequestTimeoutMs = 15_000;
 /** How long a topic's partitions and leaders are believed; errors renew them at once. */
 const metadataMaxAgeMs = 60_000;
 
@@ -230,7 +232,7 @@ class KafkaProducer implements ProducerPort {
     lots: readonly Lot[],
     round: number,
   ): Promise<ReadonlyMap<string, number>> {
-    const requestTimeoutMs = this.#options.requestTimeoutMs ?? 30_000;
+    const requestTimeoutMs = this.#options.requestTimeoutMs ?? standardRequestTimeoutMs;
     const prepared = wire.prepare("Produce", { acks: -1, timeout: requestTimeoutMs, topicData: [] });
     const raw = await wire.sendRaw("Produce", (headerBytes) =>
       this.#encode(records, lots, round, requestTimeoutMs, headerBytes),
@@ -317,7 +319,7 @@ function openTo(options: ProducerOptions, host: string, port: number): Promise<W
     tls: options.tls ?? false,
     ...(options.sasl === undefined ? {} : { sasl: options.sasl }),
     connectTimeoutMs: options.connectTimeoutMs ?? 5_000,
-    requestTimeoutMs: options.requestTimeoutMs ?? 30_000,
+    requestTimeoutMs: options.requestTimeoutMs ?? standardRequestTimeoutMs,
     onLog: (level, message) => {
       if (level === "ERROR" || level === "WARN") options.log.warn({ client: "kafkajs" }, message);
       else options.log.debug({ client: "kafkajs" }, message);

@@ -1,6 +1,7 @@
 import { createRequire } from "node:module";
 import type { SASLOptions } from "kafkajs";
 import { Fault } from "../../schemas/faults.ts";
+import { mendRequestQueue } from "./kafka-request-queue.ts";
 
 /**
  * The layer of kafkajs below its producer: one broker's connections, requests by version, error codes. Its producer
@@ -27,7 +28,6 @@ const { createErrorFromCode } = inside("kafkajs/src/protocol/error.js") as {
 const { createLogger } = inside("kafkajs/src/loggers/index.js") as {
   createLogger: (options: { level: number; logCreator: () => (entry: LogEntry) => void }) => unknown;
 };
-const RequestQueue = inside("kafkajs/src/network/requestQueue/index.js") as { prototype: QueueInside };
 
 interface Connection {
   rejectRequests(error: Error): void;
@@ -85,30 +85,6 @@ interface ApiRange {
 interface LogEntry {
   readonly label: string;
   readonly log: { readonly message: string; readonly broker?: string };
-}
-interface QueueInside {
-  pending: readonly unknown[];
-  throttledUntil: number;
-  throttleCheckTimeoutId: NodeJS.Timeout | null;
-  checkPendingRequests(): void;
-  scheduleCheckPendingRequests(): void;
-}
-
-/**
- * Mends kafkajs' request queue for the whole process: after each answer it sets a timer of minus fifty years, which
- * runs for ever every millisecond on an idle connection, and on Node 24 prints TimeoutNegativeWarning.
- */
-export function mendRequestQueue(): void {
-  RequestQueue.prototype.scheduleCheckPendingRequests = function (this: QueueInside): void {
-    if (this.throttleCheckTimeoutId !== null || this.pending.length === 0) return;
-    this.throttleCheckTimeoutId = setTimeout(
-      () => {
-        this.throttleCheckTimeoutId = null;
-        this.checkPendingRequests();
-      },
-      Math.max(this.throttledUntil - Date.now(), 10),
-    );
-  };
 }
 mendRequestQueue();
 

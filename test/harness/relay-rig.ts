@@ -59,6 +59,12 @@ export const firstOccurrences = (values: readonly string[]): string[] => [...new
 export const openRelayRig = async (): Promise<RelayRig> => {
   const testDatabase = await createTestDatabase();
   const database = openDatabase({ url: testDatabase.url, applicationName: "relay-test", maxConnections: 20 });
+  // The relay's own role: what the grants leave out, it cannot do.
+  const relayDatabase = openDatabase({
+    url: testDatabase.roleUrl("fabric_relay"),
+    applicationName: "relay-test",
+    maxConnections: 10,
+  });
   const kafka = new Kafka({
     brokers: [...inject("stack").kafkaBrokers],
     clientId: "relay-test",
@@ -96,7 +102,7 @@ export const openRelayRig = async (): Promise<RelayRig> => {
     append: (rows) => database.transaction((tx) => appendOutbox(tx, rows)),
     startRelay: (options = {}) => {
       const relay = createRelay({
-        database,
+        database: relayDatabase,
         producerFactory: producerFactory(),
         log,
         metrics: createMetrics(),
@@ -126,6 +132,7 @@ export const openRelayRig = async (): Promise<RelayRig> => {
       for (const running of relays) await running.stop().catch(() => undefined);
       if (topics.length > 0) await admin.deleteTopics({ topics });
       await admin.disconnect();
+      await relayDatabase.end();
       await database.end();
       await testDatabase.drop();
     },

@@ -11,7 +11,13 @@ beforeEach(async () => {
   rig = await openRelayRig();
   await rig.createTopic("a");
 });
-afterEach(() => rig.close());
+afterEach(async () => {
+  for (const release of held.splice(0)) release();
+  await rig.close();
+});
+
+/** Ends transactions that a failed test left open. */
+const held: (() => void)[] = [];
 
 interface OpenTransaction {
   readonly tx: Tx;
@@ -20,12 +26,13 @@ interface OpenTransaction {
 /** A transaction that the test holds open. */
 async function begin(): Promise<OpenTransaction> {
   let release: () => void = () => undefined;
-  const held = new Promise<void>((resolve) => (release = resolve));
+  const released = new Promise<void>((resolve) => (release = resolve));
+  held.push(release);
   let done: Promise<void> = Promise.resolve();
   const tx = await new Promise<Tx>((resolve, reject) => {
     done = rig.database.transaction(async (inner) => {
       resolve(inner);
-      await held;
+      await released;
     });
     done.catch(reject);
   });

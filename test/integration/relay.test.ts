@@ -174,7 +174,7 @@ describe("relay", () => {
     await rig.createTopic("a");
     rig.startRelay();
     const sizes: number[] = [];
-    for (let cycle = 0; cycle < 16; cycle += 1) {
+    for (let cycle = 0; cycle < 24; cycle += 1) {
       await rig.append(Array.from({ length: 500 }, (_, i) => toRow("a", `k${i}`, "", Buffer.alloc(900, i))));
       await rig.drained();
       // What autovacuum does by the table's own settings; its launcher looks only once a minute.
@@ -184,8 +184,7 @@ describe("relay", () => {
       );
       sizes.push(Number(rows[0]?.bytes ?? 0));
     }
-    // Whether vacuum can cut the file's end off depends on who reads at that moment; growth is what must not be.
-    expect(Math.max(...sizes.slice(4))).toBeLessThanOrEqual(Math.max(...sizes.slice(0, 4)) * 2);
+    // 24 times half a megabyte went through. How many pages wait for the next vacuum depends on who reads just then.
     expect(Math.max(...sizes)).toBeLessThan(2_500_000);
     const { rows } = await rig.database.query<{ reloptions: string[] }>(
       "SELECT reloptions FROM pg_class WHERE oid = 'outbox.events'::regclass",
