@@ -31,7 +31,8 @@ check: setup ## types, lint, format, imports, words, generated files, unused cod
 test: setup build ## every test that fits in CI, on real servers
 	@node test/house/run-tests.mjs unit servers
 
-test-faults: setup build ## kill, delay, cut and restart things (minutes)
+test-faults: setup ## kill, delay, cut and restart things (minutes)
+	@node node_modules/typescript/bin/tsc -p tsconfig.bench.json
 	@node test/house/run-tests.mjs faults
 
 demo: build ## the story on real parts; ONCE=1 ends after it

@@ -1,0 +1,108 @@
+import { defineProcessor } from "../../../processors/kit/processor.ts";
+import { createVaultLetterSealer } from "../../../services/host/letter-sealer.ts";
+import { liveSteps } from "../../../services/host/batch-steps.ts";
+import type { Step, Work } from "../../../services/host/batch-steps.ts";
+import { startHost } from "../../../services/host/host.ts";
+import { systemClock } from "../../../services/platform/clock.ts";
+import { createLog } from "../../../services/platform/log.ts";
+import { createMetrics } from "../../../services/platform/metrics.ts";
+import type { Database } from "../../../services/platform/postgres.ts";
+import { openDatabase } from "../../../services/platform/postgres.ts";
+import { openMemoryKek, openTenantKeys } from "../../../services/platform/vault-seal.ts";
+import { memoryCodec } from "../../harness/memory-codec.ts";
+import type { ChildSettings } from "./child.ts";
+import { runChild, stopDead } from "./child.ts";
+
+const slicesBeforeGap = 5;
+
+/** Writes a row per event into a table without a key, so that what is counted twice shows; `id` is the order. */
+const ledger = defineProcessor({
+  name: "ledger",
+  topics: ["agent.model.completed"],
+  project: (event) => [
+    { id: event.event_id, key: event.correlation_id, n: event.redacted_summary.output_tokens ?? 0n },
+  ],
+  apply: async (tx, rows) => {
+    await tx.query({
+      name: "ledger-add",
+      text: "INSERT INTO ledger.rows (event_id, key, n) SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])",
+      values: [rows.map((one) => one.id), rows.map((one) => one.key), rows.map((one) => one.n)],
+    });
+  },
+});
+
+runChild((settings) => {
+  const log = createLog({ service: settings.name, level: "error" });
+  const database = openDatabase({
+    url: settings.databaseUrl,
+    applicationName: settings.name,
+    searchPath: ["host"],
+    maxConnections: 8,
+  });
+  startHost({
+    processors: [ledger],
+    endpoint: { brokers: settings.brokers, clientId: settings.name },
+    database,
+    codec: memoryCodec(),
+    sealer: createVaultLetterSealer(openTenantKeys(database, openMemoryKek("test", Buffer.alloc(32, 7)))),
+    metrics: createMetrics(),
+    log,
+    clock: systemClock,
+    environment: "test",
+    topicPrefix: settings.topicPrefix,
+    groupPrefix: settings.topicPrefix,
+    steps: stepsOf(settings, database),
+    sessionTimeoutMs: 6_000,
+    rebalanceTimeoutMs: 6_000,
+    heartbeatIntervalMs: 500,
+  });
+});
+
+/** The live steps, with a gap or a defect planted. */
+function stepsOf({ gap, broken }: ChildSettings, database: Database): readonly Step[] {
+  let slices = 0;
+  const planted = (step: Step): Step => {
+    if (step.name === "offset" && gap === "commit-offset") {
+      return {
+        ...step,
+        run: async (work, tx) => {
+          slices += 1;
+          if (slices > slicesBeforeGap) await stopDead(gap);
+          await step.run(work, tx);
+        },
+      };
+    }
+    if (step.name === "claim" && broken === "no-inbox") {
+      return {
+        ...step,
+        run: (work) => {
+          work.claimed = work.records.filter((read) => read.kind === "event");
+          return Promise.resolve();
+        },
+      };
+    }
+    if (step.name === "project" && broken === "watermark-first") {
+      return {
+        ...step,
+        run: async (work, tx) => {
+          slices += 1;
+          await commitWatermark(database, work);
+          if (gap === "watermark-projection" && slices > slicesBeforeGap) await stopDead(gap);
+          await step.run(work, tx);
+        },
+      };
+    }
+    if (step.name === "watermark" && broken === "watermark-first")
+      return { ...step, run: () => Promise.resolve() };
+    return step;
+  };
+  return liveSteps.map(planted);
+}
+
+/** The defect: progress is made durable before the work is. */
+async function commitWatermark(database: Database, work: Work): Promise<void> {
+  await database.query(
+    "UPDATE host.watermarks SET next_offset = $4 WHERE processor = $1 AND topic = $2 AND partition = $3",
+    [work.processor.name, work.position.topic, work.position.partition, work.nextOffset],
+  );
+}

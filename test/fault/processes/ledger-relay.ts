@@ -1,0 +1,35 @@
+import { createRelay } from "../../../services/outbox/relay.ts";
+import { createKafkaProducer } from "../../../services/platform/kafka-producer.ts";
+import { createLog } from "../../../services/platform/log.ts";
+import { createMetrics } from "../../../services/platform/metrics.ts";
+import { openDatabase } from "../../../services/platform/postgres.ts";
+import { runChild, stopDead } from "./child.ts";
+
+/** Batches that go through before a planted gap: the kill falls into the middle of the work. */
+const batchesBeforeGap = 5;
+
+runChild(({ brokers, databaseUrl, topicPrefix, name, gap }) => {
+  const log = createLog({ service: name, level: "error" });
+  let batches = 0;
+  const relay = createRelay({
+    database: openDatabase({ url: databaseUrl, applicationName: name, maxConnections: 4 }),
+    producerFactory: () => createKafkaProducer({ brokers, clientId: name, log }),
+    log,
+    metrics: createMetrics(),
+    relayId: name,
+    topicPrefix,
+    batchRows: 50,
+    steps: (steps) => ({
+      ...steps,
+      remove: async (events) => {
+        batches += 1;
+        if (gap === "ack-delete" && batches > batchesBeforeGap) await stopDead(gap);
+        await steps.remove(events);
+      },
+    }),
+  });
+  relay.run(new AbortController().signal).catch((error: unknown) => {
+    console.error(error);
+    process.exit(1);
+  });
+});
