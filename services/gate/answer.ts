@@ -36,6 +36,7 @@ export function toAnswer(ruling: Ruling, request: GateRequest, ids: AnswerIds): 
         }
       : {}),
     constraints: ruling.constraints,
+    ...(ruling.modifiedInput === null ? {} : { modified_input: { ...ruling.modifiedInput } }),
     matched_rules: [...ruling.matchedRules],
     labels: [...ruling.labels],
     repeated: false,

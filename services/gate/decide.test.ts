@@ -3,6 +3,7 @@ import { policyCases } from "../../test/harness/policy-corpus.ts";
 import { loadBundle } from "./bundle.ts";
 import type { Facts, Stage } from "./decide.ts";
 import { decide, defaultStages, proposedDigest } from "./decide.ts";
+import type { Normalizer } from "./normalize.ts";
 import type { Bundle } from "./rules.ts";
 
 let bundle: Bundle;
@@ -59,13 +60,15 @@ describe("stages", () => {
         throw new Error("no such fact");
       },
     };
-    const ruling = decide(request("file.read", { path: "a" }), facts, bundle, [...defaultStages, broken]);
+    const ruling = decide(request("file.read", { path: "a" }), facts, bundle, {
+      stages: [...defaultStages, broken],
+    });
     expect(ruling).toMatchObject({ decision: "deny", reason: "RULE_FAILED" });
     expect(ruling.matchedRules).toContain("stage.broken");
   });
 
   it("deny when none of them speaks", () => {
-    expect(decide(request("file.read", { path: "a" }), facts, bundle, [])).toMatchObject({
+    expect(decide(request("file.read", { path: "a" }), facts, bundle, { stages: [] })).toMatchObject({
       decision: "deny",
       reason: "NO_RULE_SPOKE",
     });
@@ -80,14 +83,60 @@ describe("stages", () => {
         labels: [`l-${String(seconds)}`],
       }),
     });
-    const ruling = decide(request("shell.run", { command: "ls" }), facts, bundle, [
-      ...defaultStages,
-      limit(60, "any"),
-      limit(30, "none"),
-    ]);
+    const ruling = decide(request("shell.run", { command: "ls" }), facts, bundle, {
+      stages: [...defaultStages, limit(60, "any"), limit(30, "none")],
+    });
     expect(ruling.constraints).toEqual({ network: "none", max_runtime_seconds: 30 });
     expect(ruling.labels).toEqual(["l-30", "l-60"]);
     expect(ruling.plan.constraints).toEqual(ruling.constraints);
+  });
+});
+
+describe("a rewritten input", () => {
+  const rewriteTo =
+    (input: object, rest: object = {}): Normalizer =>
+    (asked) => ({ rule: "modify.planted", request: { ...asked, ...rest, input: { ...input } as never } });
+  const write = request("file.write", { path: "a.txt", content: "long" });
+
+  it("is what the plan freezes, and the answer says modify", () => {
+    const ruling = decide(write, facts, bundle, {
+      normalize: rewriteTo({ path: "a.txt", content: "short" }),
+    });
+    expect(ruling).toMatchObject({
+      decision: "modify",
+      modifiedInput: { path: "a.txt", content: "short" },
+      plan: { arguments: { path: "a.txt", content: "short" } },
+      needsCapability: true,
+    });
+    expect(ruling.matchedRules).toEqual(["catalog.file.write", "modify.planted"]);
+    expect(ruling.planDigest).not.toBe(decide(write, facts, bundle).planDigest);
+  });
+
+  it("is judged like any other", () => {
+    const command = request("shell.run", { command: "ls" });
+    const ruling = decide(command, facts, bundle, { normalize: rewriteTo({ command: "rm -rf /" }) });
+    expect(ruling).toMatchObject({ decision: "deny", reason: "STATIC_DENY", needsCapability: false });
+    const milder = decide(command, facts, bundle, { normalize: rewriteTo({ command: "ls -l" }) });
+    expect(milder).toMatchObject({ decision: "modify", modifiedInput: { command: "ls -l" } });
+  });
+
+  it("may not touch another resource or place", () => {
+    for (const normalize of [
+      rewriteTo({ path: "b.txt" }),
+      rewriteTo({ path: "a.txt" }, { working_directory: "/w/sub" }),
+      rewriteTo({ path: "a.txt" }, { tool: "file.edit" }),
+    ]) {
+      expect(decide(write, facts, bundle, { normalize })).toMatchObject({
+        decision: "deny",
+        reason: "RULE_FAILED",
+        needsCapability: false,
+      });
+    }
+  });
+
+  it("does not turn a deny into anything", () => {
+    const denied = request("shell.run", { command: "rm -rf /" });
+    expect(decide(denied, facts, bundle, { normalize: rewriteTo({ command: "ls" }) }).decision).toBe("deny");
   });
 });
 

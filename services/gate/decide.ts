@@ -1,8 +1,10 @@
-import type { Constraints, DecisionName, GateRequest, ReasonCode } from "../../schemas/gate.ts";
+import type { Constraints, DecisionName, GateRequest, JsonObject, ReasonCode } from "../../schemas/gate.ts";
 import type { Classified } from "./classify.ts";
 import { classify } from "./classify.ts";
 import type { Verdict } from "./merge.ts";
 import { mergeConstraints, mergeVerdicts } from "./merge.ts";
+import type { Normalizer } from "./normalize.ts";
+import { keepInput } from "./normalize.ts";
 import { planDigest, toPlan } from "./plan.ts";
 import type { Plan } from "./plan.ts";
 import type { Bundle } from "./rules.ts";
@@ -43,6 +45,8 @@ export interface Ruling {
   readonly classified: Classified;
   readonly plan: Plan;
   readonly planDigest: string | null;
+  /** The input that may run in place of the one asked for; null: the one asked for. */
+  readonly modifiedInput: JsonObject | null;
   /** Whether the plan has effects and is allowed: such a plan gets a capability. */
   readonly needsCapability: boolean;
 }
@@ -131,13 +135,54 @@ export function proposedDigest(request: GateRequest, bundle: Bundle): string | n
   return planDigest(toPlan(request, classify(request, bundle), {}));
 }
 
-/** Decides. Deterministic: the same request, facts and bundle give the same ruling. */
+/** What a decision is made with; the defaults are this version's own. */
+export interface DecideWith {
+  readonly stages?: readonly Stage[];
+  readonly normalize?: Normalizer;
+}
+
+/**
+ * Decides. Deterministic: the same request, facts and bundle give the same ruling. A rewritten input passes all stages
+ * once more, and is not rewritten again; the frozen plan is the rewritten one.
+ */
 export function decide(
   request: GateRequest,
   facts: Facts,
   bundle: Bundle,
-  stages: readonly Stage[] = defaultStages,
+  { stages = defaultStages, normalize = keepInput }: DecideWith = {},
 ): Ruling {
+  const proposed = judge(request, facts, bundle, stages);
+  if (proposed.decision === "deny" || proposed.decision === "defer") return proposed;
+  const rewrite = normalize(request);
+  if (rewrite === null) return proposed;
+  const ruling = judge(rewrite.request, facts, bundle, stages);
+  const matchedRules = [...new Set([...proposed.matchedRules, ...ruling.matchedRules, rewrite.rule])].sort();
+  const isSame =
+    ruling.plan.tool === proposed.plan.tool &&
+    ruling.plan.action === proposed.plan.action &&
+    (isNamedByText(proposed) || ruling.plan.resource === proposed.plan.resource) &&
+    ruling.plan.working_directory === proposed.plan.working_directory;
+  if (!isSame) {
+    return {
+      ...ruling,
+      matchedRules,
+      decision: "deny",
+      reason: "RULE_FAILED",
+      message: `the rule \`${rewrite.rule}\` changed more than the input`,
+      needsCapability: false,
+    };
+  }
+  if (ruling.decision !== "allow") return { ...ruling, matchedRules };
+  return { ...ruling, matchedRules, decision: "modify", modifiedInput: rewrite.request.input };
+}
+
+/** For a command, and for a free text, the input is the resource: a rewrite of it is judged, not compared. */
+function isNamedByText({ classified: { entry } }: Ruling): boolean {
+  return entry?.resource.kind === "command" || entry?.resource.kind === "text";
+}
+
+/** Stages 1-4 and 6 on one form of the input. */
+function judge(request: GateRequest, facts: Facts, bundle: Bundle, stages: readonly Stage[]): Ruling {
   const classified = classify(request, bundle);
   const verdicts: Verdict[] = [];
   const constraints: Constraints[] = [];
@@ -168,6 +213,7 @@ export function decide(
     classified,
     plan,
     planDigest: digest,
+    modifiedInput: null,
     needsCapability: merged.decision === "allow" && !withoutEffect.has(classified.effect),
   };
 }

@@ -83,7 +83,7 @@ export function prepareCall(queued: QueuedCall, context: PrepareContext): Prepar
   const known: Facts = { tenant, session: sessionFacts };
   const isUnconditional = queued.attempts >= context.maxAttempts;
   const stages = isUnconditional ? [...context.stages, conflictStage] : context.stages;
-  const ruling = decide(work.request, known, context.bundle, stages);
+  const ruling = decide(work.request, known, context.bundle, { stages });
   const answer = toAnswer(ruling, work.request, {
     decisionId: `dec_${newUuidV7(context.nowMs)}`,
     capabilityId: `cap_${newUuidV7(context.nowMs)}`,

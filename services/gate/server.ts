@@ -94,6 +94,11 @@ export function createGate(options: GateOptions): Gate {
     },
   });
 
+  // The first call does not pay for the first connection; a database that is away is no reason not to start.
+  app.addHook("onReady", async () => {
+    await options.database.query("SELECT 1").catch(() => undefined);
+  });
+
   app.post<{ Params: { runtime: string }; Body: ReceivedBody }>(
     "/v1/hooks/:runtime",
     { config: { rawBody: true } },
