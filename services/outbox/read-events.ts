@@ -1,4 +1,5 @@
 import type { Database } from "../platform/postgres.ts";
+import { lanesPerGroup } from "./outbox-event.ts";
 import type { OutboxEvent } from "./outbox-event.ts";
 
 export interface ReadRequest {
@@ -36,7 +37,7 @@ export async function readEvents(database: Database, request: ReadRequest): Prom
                  (extract(epoch FROM created_at) * 1000)::float8 AS created_ms, octet_length(payload) AS bytes
           FROM outbox.events
           WHERE seq > $1 AND (seq > $2 OR seq <> ALL ($3::bigint[]))
-            ${request.groups === null ? "" : "AND lane / 64 = ANY ($6::int[])"}
+            ${request.groups === null ? "" : `AND lane / ${lanesPerGroup} = ANY ($6::int[])`}
             ${request.heldTypes.length === 0 ? "" : `AND aggregatetype <> ALL ($${request.groups === null ? 6 : 7}::text[])`}
           ORDER BY seq LIMIT $4) t) s
       WHERE bytes_before < $5 ORDER BY seq`,

@@ -59,7 +59,6 @@ export function toTopicFault(topic: string, name: string): Fault {
       return new Fault("RECORD_TOO_LARGE", `\`${topic}\` answered ${name}`);
     case "INVALID_RECORD":
     case "INVALID_TIMESTAMP":
-    case "CORRUPT_MESSAGE":
     case "INVALID_TOPIC_EXCEPTION":
     case "UNSUPPORTED_FOR_MESSAGE_FORMAT":
     case "POLICY_VIOLATION":

@@ -140,7 +140,8 @@ class KafkaProducer implements ProducerPort {
       if (leaders === undefined) {
         const fault =
           this.#missing.get(record.topic) ?? toTopicFault(record.topic, "UNKNOWN_TOPIC_OR_PARTITION");
-        failures.push({ index, fault, alone: false });
+        // A name that Kafka does not allow concerns each of its records on its own.
+        failures.push({ index, fault, alone: fault.kind === "poison" });
         return;
       }
       const partition = partitionOf(Buffer.from(record.key), leaders.length);

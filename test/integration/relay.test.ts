@@ -85,6 +85,20 @@ describe("relay", () => {
     expect(await metrics.render()).toContain('fabric_outbox_parked_total{code="RECORD_TOO_LARGE"} 1');
   });
 
+  it("parks rows of a topic whose name Kafka does not allow", async () => {
+    await rig.createTopic("a");
+    await rig.append([
+      toRow("no such name!", "k", "x"),
+      toRow("a", "k", "y"),
+      toRow("no such name!", "k", "z"),
+    ]);
+    rig.startRelay();
+    await rig.drained();
+    expect(texts(await rig.read("a"))).toEqual(["y"]);
+    const { rows } = await rig.database.query("SELECT code FROM outbox.parked ORDER BY seq");
+    expect(rows).toEqual([{ code: "BROKER_REJECTED" }, { code: "BROKER_REJECTED" }]);
+  });
+
   it("lets rows of a missing topic wait without blocking others, and publishes them in order when it is there", async () => {
     await rig.createTopic("a");
     const { relay } = rig.startRelay({ batchRows: 10 });
