@@ -7,7 +7,6 @@ const MAX_NESTING = 200;
 // Blank or invisible to people, ordinary letters to bash, and white space to the grammar.
 const LOOKALIKES =
   /[\u0085\u00a0\u00ad\u115f\u1160\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\ufff9-\uffff]/u;
-// eslint-disable-next-line no-control-regex -- control characters are what this looks for
 const CONTROLS = /[\0-\x08\x0b-\x1f\x7f]/;
 
 /** Why a text is not handed to the grammar at all, or undefined. */

@@ -1,0 +1,35 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { readCorpus } from "../../../test/corpus/commands/corpus.ts";
+import { toIntents } from "./command-intents.ts";
+import { loadBashParser } from "./load-bash-parser.ts";
+import { parseCommand } from "./parse-command.ts";
+import type { ParsedCommand } from "./parsed-command.ts";
+import type { BashParser } from "./syntax-tree.ts";
+
+let parser: BashParser;
+beforeAll(async () => {
+  parser = await loadBashParser();
+});
+const parse = (text: string, home?: string): ParsedCommand =>
+  parseCommand(parser, text, home === undefined ? { cwd: "/work" } : { cwd: "/work", home });
+const sorted = (items: Iterable<string>): string[] => [...new Set(items)].sort();
+
+const corpus = readCorpus();
+
+describe.each([...new Set(corpus.map(({ family }) => family))])("the corpus family %s", (family) => {
+  it.each(corpus.filter((command) => command.family === family))("is read rightly: $text", (expected) => {
+    const parsed = parse(expected.text, "/home/u");
+    const programs = sorted(parsed.commands.map(({ program }) => program));
+    const writes = sorted(parsed.writes.map(({ path }) => path));
+    expect({ isOpaque: parsed.opaque.length > 0, why: parsed.opaque }).toMatchObject({ isOpaque: expected.opaque });
+    if (expected.opaque) {
+      expect(programs).toEqual(expect.arrayContaining([...expected.programs]));
+      expect(writes).toEqual(expect.arrayContaining([...expected.writes]));
+    } else {
+      expect(programs).toEqual(sorted(expected.programs));
+      expect(writes).toEqual(sorted(expected.writes));
+    }
+    const intents = toIntents(parsed);
+    expect(intents.length === 0 ? ["none"] : intents).toEqual([...expected.dangerous].sort());
+  });
+});
