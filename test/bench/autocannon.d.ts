@@ -9,9 +9,12 @@ declare module "autocannon" {
     readonly body?: string;
   }
   export interface Client {
-    /** `setupRequest` is called for every request that is sent. */
+    /** `setupRequest` is called for every request that is sent, `onResponse` for its answer. */
     setRequests(
-      requests: readonly (RequestParts & { setupRequest(request: RequestParts): RequestParts })[],
+      requests: readonly (RequestParts & {
+        setupRequest(request: RequestParts): RequestParts;
+        onResponse(status: number, body: string): void;
+      })[],
     ): void;
   }
   export interface Options {

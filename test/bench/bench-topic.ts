@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { Admin, Message } from "kafkajs";
 import { CompressionTypes, Kafka, logLevel } from "kafkajs";
+import { eventually } from "../harness/eventually.ts";
 import { eventIdOf } from "./bench-events.ts";
 
 /** The baselines' number of partitions. */
@@ -15,11 +16,17 @@ export function openKafka(brokers: readonly string[]): Kafka {
   return new Kafka({ brokers: [...brokers], clientId: "fabric-bench", logLevel: logLevel.NOTHING });
 }
 
+/** Makes a topic and waits until every partition answers: a busy broker takes a while to know its own topics. */
 export async function createTopic(admin: Admin, topic: string): Promise<void> {
   await admin.createTopics({
-    waitForLeaders: true,
+    waitForLeaders: false,
     topics: [{ topic, numPartitions: benchPartitions, replicationFactor: 1 }],
   });
+  await eventually(
+    () => admin.fetchTopicOffsets(topic),
+    (offsets) => offsets.length === benchPartitions,
+    { deadlineMs: 30_000, what: `the partitions of ${topic}` },
+  );
 }
 
 /** Records in the topic, as the broker counts them. */

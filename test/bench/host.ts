@@ -12,18 +12,23 @@ import type { ConsumerProgress } from "./consumer-progress.ts";
 import { preciseNowMs } from "./consumer-progress.ts";
 import type { Bench, Row } from "./figure.ts";
 import { toRow } from "./figure.ts";
-import { cpuMsOf } from "./process-use.ts";
+import { cpuMsOf, serverCpuMsOf } from "./process-use.ts";
 
 /** The naive consumer is so much slower that a tenth of the events says as much. */
 const naiveShare = 0.1;
 const stallDeadlineMs = 120_000;
 const pollMs = 20;
+/** Names that the consumers give to their connections. */
+const hostApplication = "fabric-bench-host";
+const bareApplication = "fabric-bench-bare";
 
 /** What one run of one consumer showed. */
 interface Measured {
   readonly perSecond: number;
   /** Processor time of its process for each event, start included, in microseconds. */
   readonly cpuMicros: number;
+  /** The same of its connections' server processes. */
+  readonly serverMicros: number;
 }
 
 /** Topic to committed projection, in one process. */
@@ -55,18 +60,24 @@ export async function host(bench: Bench): Promise<Row[]> {
   bench.progress(`${sizes.all.toLocaleString("en-US")} events are in the topic`);
 
   const databaseUrl = database.roleUrl("fabric_host");
-  const run = async (name: string, start: Promise<BenchProcess>, events: number): Promise<Measured> => {
+  const run = async (
+    name: string,
+    start: Promise<BenchProcess>,
+    events: number,
+    applicationName = bareApplication,
+  ): Promise<Measured> => {
     const process = await start;
     bench.onEnd(() => process.stop());
     const perSecond = await measure(database, process, events);
     const cpuMicros = (cpuMsOf(process.pid) * 1000) / events;
+    const serverMicros = ((await serverCpuMsOf(database.admin, applicationName)) * 1000) / events;
     await process.stop();
     await database.admin.query("TRUNCATE projection.calls, projection.claims, host.inbox, host.watermarks");
     await database.admin.query("CHECKPOINT");
     bench.progress(
-      `${name}: ${String(Math.round(perSecond))}/s, ${cpuMicros.toFixed(0)} µs of processor an event`,
+      `${name}: ${String(Math.round(perSecond))}/s, ${cpuMicros.toFixed(0)} µs of processor an event, Postgres ${serverMicros.toFixed(0)} µs`,
     );
-    return { perSecond, cpuMicros };
+    return { perSecond, cpuMicros, serverMicros };
   };
 
   const ours: Measured[] = [];
@@ -83,6 +94,7 @@ export async function host(bench: Bench): Promise<Row[]> {
           `${String(repetition)} ours`,
           startProcess("host-process", { brokers, databaseUrl, topicPrefix: prefixes.all }),
           sizes.all,
+          hostApplication,
         ),
       );
     },
@@ -114,6 +126,11 @@ export async function host(bench: Bench): Promise<Row[]> {
       await runs[(turn + repetition) % runs.length]?.(repetition + 1);
   }
   const note = `${String(sizes.all)} events of 900 bytes (${String(sizes.few)} for a transaction per event), 18 columns a row, ids in order of time, 6 partitions, 3 at once, each contestant a fresh process; rows counted in the table`;
+  const names: Readonly<Record<keyof Measured, string>> = {
+    perSecond: "host, topic to projection",
+    cpuMicros: "host, processor time",
+    serverMicros: "host, Postgres' processor time",
+  };
   const row = (
     part: keyof Measured,
     other: string,
@@ -123,7 +140,7 @@ export async function host(bench: Bench): Promise<Row[]> {
   ): Row =>
     toRow(
       {
-        name: part === "perSecond" ? "host, topic to projection" : "host, processor time",
+        name: names[part],
         unit: part === "perSecond" ? "events/s" : "µs/event",
         against,
         other,
@@ -139,6 +156,7 @@ export async function host(bench: Bench): Promise<Row[]> {
     row("perSecond", limit, "limit", bare, 0.7),
     row("perSecond", "one transaction per event", "peer", naive, 10),
     row("cpuMicros", limit, "limit", bare),
+    row("serverMicros", limit, "limit", bare),
   ];
 }
 

@@ -26,17 +26,22 @@ export interface LoadResult {
   readonly requests: number;
   readonly p50: number;
   readonly p99: number;
-  /** Answers that do not say what is wanted; only an open loop reads them. */
+  /** Answers that do not say what is wanted; none of the numbers above counts them. */
   readonly refused: number;
 }
 
-/** As fast as `connections` can, each waiting for its answer. Throws when one answer is not 2xx. */
+/**
+ * As fast as `connections` can, each waiting for its answer. An answer without `wanted` in it is refused and counts for
+ * nothing. Throws when one answer is not 2xx.
+ */
 export async function closedLoop(
   target: HttpTarget,
   connections: number,
   seconds: number,
+  wanted: string,
 ): Promise<LoadResult> {
   let agent = 0;
+  let refused = 0;
   const latencies: number[] = [];
   const instance = autocannon({
     url: target.url,
@@ -51,6 +56,9 @@ export async function closedLoop(
           path: target.path,
           headers: { ...target.headers },
           setupRequest: (parts) => ({ ...parts, body: withId(body) }),
+          onResponse: (_status, answer) => {
+            if (!answer.includes(wanted)) refused += 1;
+          },
         },
       ]);
     },
@@ -65,11 +73,11 @@ export async function closedLoop(
     );
   }
   return {
-    perSecond: result["2xx"] / result.duration,
-    requests: result["2xx"],
+    perSecond: (result["2xx"] - refused) / result.duration,
+    requests: result["2xx"] - refused,
     p50: percentile(latencies, 0.5),
     p99: percentile(latencies, 0.99),
-    refused: 0,
+    refused,
   };
 }
 
@@ -111,8 +119,8 @@ export async function openLoopHttp(
               reject(new Error(`${target.url}${target.path} answered ${String(status)}`));
               return;
             }
-            latencies.push(performance.now() - scheduledMs);
-            if (!text.includes(wanted)) refused += 1;
+            if (text.includes(wanted)) latencies.push(performance.now() - scheduledMs);
+            else refused += 1;
             resolve();
           });
           response.on("error", reject);

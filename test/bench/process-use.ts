@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import type { Client } from "pg";
 
 /** Clock ticks per second of Linux' `/proc`; the kernel has had no other value for user space in twenty years. */
 const ticksPerSecond = 100;
@@ -23,4 +24,13 @@ export function rssMibOf(pid: number): number {
   } catch {
     return Number.NaN;
   }
+}
+
+/** Processor time that the server has spent so far on the living connections of one application, in milliseconds. */
+export async function serverCpuMsOf(admin: Client, applicationName: string): Promise<number> {
+  const { rows } = await admin.query<{ pid: number }>(
+    "SELECT pid FROM pg_stat_activity WHERE application_name = $1",
+    [applicationName],
+  );
+  return rows.reduce((sum, { pid }) => sum + cpuMsOf(pid), 0);
 }

@@ -1,5 +1,6 @@
 import type { Client } from "pg";
 import pg from "pg";
+import { serverCpuMsOf } from "./process-use.ts";
 
 /** Most decisions that are kept in memory to be written again. */
 const maxDecisions = 20_000;
@@ -143,14 +144,23 @@ function toStatement(writes: RecordedWrites): string {
   return `WITH ${parts.join(",\n")} SELECT 1`;
 }
 
-/** Postgres alone: the recorded groups again and again for `seconds`, by `writers` connections; decisions a second. */
+/** What Postgres alone can do. */
+export interface FloorResult {
+  readonly perSecond: number;
+  /** The server's processor time for each decision, in microseconds. */
+  readonly serverMicros: number;
+}
+
+const floorApplication = "fabric-bench-floor";
+
+/** The recorded groups again and again for `seconds`, by `writers` connections. */
 export async function replayWrites(
   url: string,
   admin: Client,
   writes: RecordedWrites,
   writers: number,
   seconds: number,
-): Promise<number> {
+): Promise<FloorResult> {
   const text = toStatement(writes);
   const parameters = writes.groups.map(({ transaction }) =>
     writes.tables.flatMap((table) => {
@@ -160,7 +170,7 @@ export async function replayWrites(
   );
   const clients = Array.from(
     { length: writers },
-    () => new pg.Client({ connectionString: url, application_name: "fabric-bench-floor" }),
+    () => new pg.Client({ connectionString: url, application_name: floorApplication }),
   );
   await Promise.all(clients.map((client) => client.connect()));
   let decisions = 0;
@@ -183,10 +193,11 @@ export async function replayWrites(
       );
       spentMs += performance.now() - startedMs;
     }
+    const serverMs = await serverCpuMsOf(admin, floorApplication);
+    return { perSecond: (decisions / spentMs) * 1000, serverMicros: (serverMs / decisions) * 1000 };
   } finally {
     await Promise.all(clients.map((client) => client.end()));
   }
-  return (decisions / spentMs) * 1000;
 }
 
 function floorName({ schema, table }: Pick<RecordedTable, "schema" | "table">): string {
