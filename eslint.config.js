@@ -121,7 +121,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ["services/cli/**", "services/app/**", "test/bench/**", "test/harness/**"],
+    files: ["services/cli/**", "services/app/**", "test/bench/**", "test/harness/**", "test/fault/**"],
     rules: { "no-console": "off" },
   },
   {

@@ -107,8 +107,3 @@ export class Fault extends Error {
     this.kind = faultTable[code].kind;
   }
 }
-
-/** Whether the work that met this error should be tried again as it is. */
-export function isTransient(error: unknown): boolean {
-  return error instanceof Fault && error.kind === "transient";
-}

@@ -15,7 +15,6 @@ const toolNameMaxChars = 200;
 
 /** Moments at which a runtime asks: before a tool runs, or when its own permission dialog would open. */
 export const gatePhases = ["before_tool", "permission"] as const;
-export type GatePhase = (typeof gatePhases)[number];
 
 /**
  * The synchronous question, in the fabric's own words. Tenant, time and policy are never in it: they come from the

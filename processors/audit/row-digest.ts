@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 /** Version of the byte form below. A change of fields or form is a new version; old rows keep theirs. */
 export const digestVersion = 1;
@@ -75,13 +75,13 @@ function digestOf(
   fields: DigestFields,
   contentDigest?: Buffer,
 ): Buffer {
-  const lines = [`${name}/${digestVersion}`];
+  let form = `${name}/${digestVersion}`;
   for (const one of names) {
     const value = toText(fields[one]);
-    lines.push(value === null ? `${one}:~` : `${one}:${Buffer.byteLength(value, "utf8")}:${value}`);
+    form += value === null ? `\n${one}:~` : `\n${one}:${Buffer.byteLength(value, "utf8")}:${value}`;
   }
-  if (contentDigest !== undefined) lines.push(`content:${contentDigest.toString("hex")}`);
-  return createHash("sha256").update(lines.join("\n"), "utf8").digest();
+  if (contentDigest !== undefined) form += `\ncontent:${contentDigest.toString("hex")}`;
+  return hash("sha256", form, "buffer");
 }
 
 /** Times are UTC milliseconds, lists and records are JSON with sorted keys. */
@@ -97,8 +97,10 @@ function sortedJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(sortedJson).join(",")}]`;
   if (typeof value === "object" && value !== null) {
     const record = value as Readonly<Record<string, unknown>>;
-    const names = Object.keys(record).sort();
-    return `{${names.map((name) => `${JSON.stringify(name)}:${sortedJson(record[name])}`).join(",")}}`;
+    const members = Object.keys(record)
+      .sort()
+      .map((name) => `${JSON.stringify(name)}:${sortedJson(record[name])}`);
+    return `{${members.join(",")}}`;
   }
   return JSON.stringify(value);
 }

@@ -65,66 +65,60 @@ export function toAuditRow(event: Envelope, source: Source): AuditRow {
   const summary = toJson(event.redacted_summary) as { readonly [key: string]: JsonValue };
   const decisionId = summary["decision_id"];
   const fields = {
-    event_id: event.event_id.slice("evt_".length),
+    event_id: clean(event.event_id.slice("evt_".length)),
     topic: source.topic,
     partition: source.partition,
     kafka_offset: source.offset,
-    tenant_id: event.tenant_id,
+    tenant_id: clean(event.tenant_id),
     event_type: event.type,
-    schema_version: event.schema_version,
+    schema_version: clean(event.schema_version),
     occurred_at: event.occurred_at,
     recorded_at: event.recorded_at,
-    environment: event.environment,
-    user_id: event.actor.user_id,
-    agent_id: event.actor.agent_id,
-    runtime_kind: event.runtime.kind,
-    adapter_version: event.runtime.adapter_version,
-    runtime_version: event.runtime.runtime_version,
-    permission_mode: event.runtime.permission_mode,
-    sandbox: event.runtime.sandbox,
-    task_id: event.execution.task_id,
-    session_id: event.execution.session_id,
-    turn_id: event.execution.turn_id,
-    tool_call_id: event.execution.tool_call_id,
+    environment: clean(event.environment),
+    user_id: clean(event.actor.user_id),
+    agent_id: clean(event.actor.agent_id),
+    runtime_kind: clean(event.runtime.kind),
+    adapter_version: clean(event.runtime.adapter_version),
+    runtime_version: clean(event.runtime.runtime_version),
+    permission_mode: clean(event.runtime.permission_mode),
+    sandbox: clean(event.runtime.sandbox),
+    task_id: clean(event.execution.task_id),
+    session_id: clean(event.execution.session_id),
+    turn_id: clean(event.execution.turn_id),
+    tool_call_id: clean(event.execution.tool_call_id),
     attempt: event.execution.attempt,
-    correlation_id: event.correlation_id,
-    causation_id: event.causation_id,
-    origin: event.origin,
+    correlation_id: clean(event.correlation_id),
+    causation_id: clean(event.causation_id),
+    origin: clean(event.origin),
     hop_count: event.hop_count,
     automation_depth: event.automation_depth,
-    tool: event.subject?.tool ?? null,
-    action: event.subject?.action ?? null,
-    resource_ref: event.subject?.resource_ref ?? null,
-    data_class: event.subject?.data_class ?? null,
-    policy_revision: event.policy?.revision ?? null,
-    risk: event.policy?.risk ?? null,
-    decision: event.policy?.decision ?? null,
-    reason_code: event.policy?.reason_code ?? null,
-    matched_rules: event.policy === null ? null : event.policy.matched_rules.map(withoutNul),
-    decision_id: typeof decisionId === "string" ? decisionId : null,
-    capability_id: event.capability_id,
-    approval_id: event.approval_id,
-    plan_digest: event.plan_digest,
-    effect_id: event.effect_id,
-    receipt_id: event.receipt_id,
-    payload_ref: event.payload_ref,
-    payload_digest: event.payload_digest,
-    traceparent: event.trace?.traceparent ?? null,
+    tool: clean(event.subject?.tool ?? null),
+    action: clean(event.subject?.action ?? null),
+    resource_ref: clean(event.subject?.resource_ref ?? null),
+    data_class: clean(event.subject?.data_class ?? null),
+    policy_revision: clean(event.policy?.revision ?? null),
+    risk: clean(event.policy?.risk ?? null),
+    decision: clean(event.policy?.decision ?? null),
+    reason_code: clean(event.policy?.reason_code ?? null),
+    matched_rules: event.policy === null ? null : event.policy.matched_rules.map(clean),
+    decision_id: clean(typeof decisionId === "string" ? decisionId : null),
+    capability_id: clean(event.capability_id),
+    approval_id: clean(event.approval_id),
+    plan_digest: clean(event.plan_digest),
+    effect_id: clean(event.effect_id),
+    receipt_id: clean(event.receipt_id),
+    payload_ref: clean(event.payload_ref),
+    payload_digest: clean(event.payload_digest),
+    traceparent: clean(event.trace?.traceparent ?? null),
   };
-  const clean = Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [
-      name,
-      typeof value === "string" ? withoutNul(value) : value,
-    ]),
-  ) as typeof fields;
-  const row = { ...clean, summary };
+  const row = { ...fields, summary };
   const digests = toDigests(row);
   return { ...row, digest_version: digestVersion, content_digest: digests.content, row_digest: digests.row };
 }
 
 /** Postgres text holds no NUL; the mark in its place shows that there was one. */
-function withoutNul(text: string): string {
-  return text.includes("\u0000") ? text.replaceAll("\u0000", "\uFFFD") : text;
+function clean<T extends string | null>(text: T): T {
+  return text !== null && text.includes("\u0000") ? (text.replaceAll("\u0000", "\uFFFD") as T) : text;
 }
 
 /** A summary as jsonb keeps it: whole numbers that a double cannot hold become text, bytes become base64. */
@@ -132,7 +126,7 @@ function toJson(value: unknown): JsonValue {
   if (value === null || value === undefined) return null;
   switch (typeof value) {
     case "string":
-      return withoutNul(value);
+      return clean(value);
     case "bigint":
       return value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER)
         ? Number(value)
@@ -147,5 +141,5 @@ function toJson(value: unknown): JsonValue {
   }
   if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
   if (Array.isArray(value)) return value.map(toJson);
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [withoutNul(name), toJson(one)]));
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [clean(name), toJson(one)]));
 }

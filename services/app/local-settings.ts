@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { z } from "zod";
 import { Fault } from "../../schemas/faults.ts";
 import type { DatabaseUser } from "../platform/config.ts";
 import type { StackEndpoints } from "../stack/stack.ts";
+import { freePort, isFree } from "../stack/ports.ts";
 import { writeAtomically } from "../stack/state.ts";
 import type { LocalFiles } from "./place.ts";
 
@@ -19,10 +19,10 @@ export async function loadOrMakePasswords(files: LocalFiles): Promise<Record<str
   const roles = z
     .record(z.string(), z.string())
     .parse(JSON.parse(await readFile(`${files.migrationsDir}/roles.json`, "utf8")));
-  const known = await readFile(files.passwordsFile, "utf8").then(
+  const known: Record<string, string> = await readFile(files.passwordsFile, "utf8").then(
     (text) => passwordsSchema.parse(JSON.parse(text)),
     (error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return {} as Record<string, string>;
+      if (error.code === "ENOENT") return {};
       throw new Fault("CONFIG_INVALID", `\`${files.passwordsFile}\` cannot be read`, { cause: error });
     },
   );
@@ -77,32 +77,6 @@ async function keepGatePort(files: LocalFiles): Promise<number> {
   // A gate that runs already holds its port: it stays the stack's port.
   if (kept !== undefined) return Number(kept);
   return (await isFree(usualGatePort)) ? usualGatePort : freePort();
-}
-
-/** A port of 127.0.0.1 that nobody holds at this moment. */
-export async function freePort(): Promise<number> {
-  return listenOnce(0);
-}
-
-async function isFree(port: number): Promise<boolean> {
-  return listenOnce(port).then(
-    () => true,
-    () => false,
-  );
-}
-
-function listenOnce(port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(port, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => {
-        if (address === null || typeof address === "string") reject(new Error("no port was given"));
-        else resolve(address.port);
-      });
-    });
-  });
 }
 
 /** Writes a secret once, mode 0600; what is there stays. */

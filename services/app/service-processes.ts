@@ -5,9 +5,10 @@ import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { Fault } from "../../schemas/faults.ts";
 import { endRecorded, launch, loadLive } from "../stack/process-record.ts";
+import { freePort } from "../stack/ports.ts";
 import { thisMachine } from "../stack/machine.ts";
 import { writeAtomically } from "../stack/state.ts";
-import { freePort } from "./local-settings.ts";
+
 import type { LocalFiles } from "./place.ts";
 
 /** A service process of a local stack, as its record on disk tells. */

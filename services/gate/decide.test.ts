@@ -95,7 +95,7 @@ describe("stages", () => {
 describe("a rewritten input", () => {
   const rewriteTo =
     (input: object, rest: object = {}): Normalizer =>
-    (asked) => ({ rule: "modify.planted", request: { ...asked, ...rest, input: { ...input } as never } });
+    (asked) => ({ rule: "modify.planted", request: { ...asked, ...rest, input: { ...input } } });
   const write = request("file.write", { path: "a.txt", content: "long" });
 
   it("is what the plan freezes, and the answer says modify", () => {

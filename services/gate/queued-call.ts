@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { toAnchorKey, toCallKey, toSessionKey } from "./call-keys.ts";
 import { proposedDigest } from "./decide.ts";
 import type { HookOutcome, HookWork } from "./hook-work.ts";
@@ -35,7 +36,9 @@ export function toQueuedCall(work: HookWork, bundle: Bundle, answer: QueuedCall[
   const { tenantId, runtime, call, request } = work;
   const sessionKey =
     call.sessionId === undefined ? null : toSessionKey(tenantId, runtime.kind, call.sessionId);
-  const digest = request === null ? null : proposedDigest(request, bundle);
+  // Of what is asked, the plan counts; of what is told, the bytes: a second result of one call is another one.
+  const digest =
+    request === null ? createHash("sha256").update(work.raw).digest("hex") : proposedDigest(request, bundle);
   const causes = work.observations.flatMap((one) => one.causes);
   return {
     work,

@@ -25,13 +25,18 @@ export function createPostgresHostStore(options: PostgresHostStoreOptions): Host
   const toHostTx = (tx: Tx): HostTx => ({
     projection: { query: (statement, values) => tx.query(statement, values) },
     async claimEvents(eventUuids) {
-      const claimed = await tx.query<{ event_id: string }>({
+      // Almost always all are new: then only their number comes back.
+      const claimed = await tx.query<{ count: number; claimed: string[] | null }>({
         name: "host-claim-events",
-        text: `INSERT INTO inbox (processor, event_id)
-          SELECT $1, id FROM unnest($2::uuid[]) AS id ORDER BY id ON CONFLICT DO NOTHING RETURNING event_id`,
+        text: `WITH claimed AS (INSERT INTO inbox (processor, event_id)
+            SELECT $1, id FROM unnest($2::uuid[]) AS id ORDER BY id ON CONFLICT DO NOTHING RETURNING event_id)
+          SELECT count(*)::int AS count,
+            CASE WHEN count(*) < cardinality($2::uuid[]) THEN array_agg(event_id)::text[] END AS claimed
+          FROM claimed`,
         values: [processor, eventUuids],
       });
-      return new Set(claimed.rows.map((row) => row.event_id));
+      const [row] = claimed.rows;
+      return new Set(row?.count === eventUuids.length ? eventUuids : (row?.claimed ?? []));
     },
     async moveWatermark(position, nextOffset) {
       const moved = await tx.query({

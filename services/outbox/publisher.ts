@@ -16,6 +16,7 @@ export interface SendOutcome {
 export class Publisher {
   readonly #factory: ProducerFactory;
   readonly #topicPrefix: string;
+  readonly #topics = new Map<string, string>();
   #producer: ProducerPort | null = null;
 
   constructor(factory: ProducerFactory, topicPrefix: string) {
@@ -51,8 +52,11 @@ export class Publisher {
   }
 
   #toRecord(event: OutboxEvent): KafkaRecord {
+    // One string per topic, not one per row: it is looked up again and again.
+    let topic = this.#topics.get(event.type);
+    if (topic === undefined) this.#topics.set(event.type, (topic = this.#topicPrefix + event.type));
     return {
-      topic: this.#topicPrefix + event.type,
+      topic,
       key: event.key,
       value: event.payload,
       headers: event.headers,

@@ -15,26 +15,16 @@ export interface ReadRequest {
   readonly maxBytes: number;
 }
 
-interface EventRow {
-  readonly seq: bigint;
-  readonly type: string;
-  readonly key: string;
-  readonly lane: number;
-  readonly payload: Buffer;
-  readonly headers: Record<string, string>;
-  readonly created_ms: number;
-}
-
 /** The lowest visible rows that are due, in order. No cursor decides: a row is due as long as it is there. */
 export async function readEvents(database: Database, request: ReadRequest): Promise<OutboxEvent[]> {
   const highest = request.except.reduce((high, seq) => (seq > high ? seq : high), 0n);
   // No name: with the values known, the planner makes a hash of the exception list and sees an empty one.
-  const { rows } = await database.query<EventRow>({
+  const { rows } = await database.query<OutboxEvent>({
     text: `
-      SELECT seq, type, key, lane, payload, headers, created_ms FROM (
+      SELECT seq, type, key, lane, payload, headers, "createdAtMs" FROM (
         SELECT t.*, sum(bytes) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) - bytes AS bytes_before FROM (
           SELECT seq, aggregatetype AS type, aggregateid AS key, lane, payload, headers,
-                 (extract(epoch FROM created_at) * 1000)::float8 AS created_ms, octet_length(payload) AS bytes
+                 floor(extract(epoch FROM created_at) * 1000)::float8 AS "createdAtMs", octet_length(payload) AS bytes
           FROM outbox.events
           WHERE seq > $1 AND (seq > $2 OR seq <> ALL ($3::bigint[]))
             ${request.groups === null ? "" : `AND lane / ${lanesPerGroup} = ANY ($6::int[])`}
@@ -51,13 +41,5 @@ export async function readEvents(database: Database, request: ReadRequest): Prom
       ...(request.heldTypes.length === 0 ? [] : [request.heldTypes]),
     ],
   });
-  return rows.map((row) => ({
-    seq: row.seq,
-    type: row.type,
-    key: row.key,
-    lane: row.lane,
-    payload: row.payload,
-    headers: row.headers,
-    createdAtMs: Math.trunc(row.created_ms),
-  }));
+  return rows;
 }

@@ -114,7 +114,10 @@ class KafkaProducer implements ProducerPort {
   async #learn(records: readonly KafkaRecord[]): Promise<void> {
     const nowMs = performance.now();
     const unknown = new Set<string>();
+    let previous: string | undefined;
     for (const { topic } of records) {
+      if (topic === previous) continue;
+      previous = topic;
       const known = this.#topics.get(topic);
       if (known === undefined || nowMs - known.askedAtMs > metadataMaxAgeMs) unknown.add(topic);
     }
@@ -134,28 +137,32 @@ class KafkaProducer implements ProducerPort {
 
   /** Puts each record into its partition's lot; those without a topic or a leader fail here, unsent. */
   #sort(records: readonly KafkaRecord[], failures: RecordFailure[]): Lot[] {
-    const lots = new Map<string, Lot>();
+    const leaderless = new Set<string>();
+    const lotsOf = new Map<string, (Lot | undefined)[]>();
+    const lots: Lot[] = [];
     records.forEach((record, index) => {
-      const leaders = this.#topics.get(record.topic)?.leaders;
+      const { topic } = record;
+      const leaders = this.#topics.get(topic)?.leaders;
       if (leaders === undefined) {
-        const fault =
-          this.#missing.get(record.topic) ?? toTopicFault(record.topic, "UNKNOWN_TOPIC_OR_PARTITION");
+        const fault = this.#missing.get(topic) ?? toTopicFault(topic, "UNKNOWN_TOPIC_OR_PARTITION");
         // A name that Kafka does not allow concerns each of its records on its own.
         failures.push({ index, fault, alone: fault.kind === "poison" });
         return;
       }
-      const partition = partitionOf(Buffer.from(record.key), leaders.length);
+      const partition = partitionOf(record.key, leaders.length);
       const leader = leaders[partition] ?? null;
       if (leader === null) {
-        this.#topics.delete(record.topic);
-        failures.push({ index, fault: toTopicFault(record.topic, "LEADER_NOT_AVAILABLE"), alone: false });
+        leaderless.add(topic);
+        failures.push({ index, fault: toTopicFault(topic, "LEADER_NOT_AVAILABLE"), alone: false });
         return;
       }
-      const name = lotName(record.topic, partition);
-      let lot = lots.get(name);
+      let ofTopic = lotsOf.get(topic);
+      if (ofTopic === undefined) lotsOf.set(topic, (ofTopic = []));
+      let lot = ofTopic[partition];
       if (lot === undefined) {
-        lot = { topic: record.topic, partition, leader, batches: [], lastBytes: 0 };
-        lots.set(name, lot);
+        lot = { topic, partition, leader, batches: [], lastBytes: 0 };
+        ofTopic[partition] = lot;
+        lots.push(lot);
       }
       const bytes = recordBytes(record);
       const last = lot.batches.at(-1);
@@ -168,7 +175,9 @@ class KafkaProducer implements ProducerPort {
       }
     });
     this.#missing.clear();
-    return [...lots.values()];
+    // The next send asks again.
+    for (const topic of leaderless) this.#topics.delete(topic);
+    return lots;
   }
 
   /** Sends batch number `round` of each lot, one request per leader; a lot that fails is cut off there. */

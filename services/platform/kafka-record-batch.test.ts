@@ -24,7 +24,9 @@ describe("record batch", () => {
       abc: 479470107,
     };
     for (const [key, hash] of Object.entries(known)) expect(murmur2(Buffer.from(key)) | 0).toBe(hash);
-    expect(partitionOf(Buffer.from("abc"), 6)).toBe(479470107 % 6);
+    expect(partitionOf("abc", 6)).toBe(479470107 % 6);
+    const long = "a-little-bit-longer-string".repeat(200);
+    expect(partitionOf(long, 1_000_003)).toBe((murmur2(Buffer.from(long)) & 0x7fffffff) % 1_000_003);
   });
 
   it("writes lengths, identity and checksum where the broker looks for them", () => {

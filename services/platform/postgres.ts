@@ -51,7 +51,7 @@ const types: pg.CustomTypesConfig = {
     // int8: a double would round past 2^53.
     if (oid === 20 && format !== "binary") return (text: string) => BigInt(text);
     if (oid === 1016 && format !== "binary") return parseBigintArray;
-    return pg.types.getTypeParser(oid, format);
+    return pg.types.getTypeParser(oid, format) as (text: string) => unknown;
   },
 };
 

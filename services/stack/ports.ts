@@ -42,3 +42,17 @@ export const pickPort = async (
   }
   throw new Error(`no free port between ${String(FIRST_PORT)} and ${String(FIRST_PORT + PORT_COUNT)}`);
 };
+
+/** A port of 127.0.0.1 that the system gives and nobody holds at this moment. */
+export const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => {
+        if (address === null || typeof address === "string") reject(new Error("the system gave no port"));
+        else resolve(address.port);
+      });
+    });
+  });

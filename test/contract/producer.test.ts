@@ -255,7 +255,7 @@ async function keysOnThreePartitions(): Promise<[string, string, string]> {
   const found = new Map<number, string>();
   for (let i = 0; found.size < 3; i += 1) {
     const key = `${randomUUID()}-${i}`;
-    found.set(partitionOf(Buffer.from(key), 3), key);
+    found.set(partitionOf(key, 3), key);
   }
   return [found.get(0) ?? "", found.get(1) ?? "", found.get(2) ?? ""];
 }

@@ -1,7 +1,9 @@
 import { fileURLToPath } from "node:url";
 import { thisMachine } from "../../services/stack/machine.ts";
+import { askDocker } from "../../services/stack/docker.ts";
 import { upStack } from "../../services/stack/stack.ts";
-import type { StackEndpoints, StackHandle } from "../../services/stack/stack.ts";
+import type { StackEndpoints } from "../../services/stack/stack.ts";
+import { containerStack } from "./containers.ts";
 
 /** The project folder. */
 export const projectDir = fileURLToPath(new URL("../../", import.meta.url)).replace(/\/$/, "");
@@ -22,15 +24,20 @@ const namedEndpoints = (): Partial<StackEndpoints> => {
  * The stack that all test runs of this project share (`.fabric/test`). It ends with the last run that uses it;
  * with FABRIC_TEST_STACK_KEEP=1 it stays warm for the next one.
  */
-export const testStack = (log: (line: string) => void = () => undefined): Promise<StackHandle> => {
+export const testStack = async (
+  log: (line: string) => void = () => undefined,
+): Promise<StackEndpoints & { stop(): Promise<void> }> => {
   const machine = thisMachine();
+  const endpoints = namedEndpoints();
+  if (Object.keys(endpoints).length === 0 && (await askDocker(machine)) !== undefined)
+    return containerStack(projectDir);
   // Another run may still use the servers that this one started: they must not be ended with this run's mark.
   const { FABRIC_RUN_MARK: _mark, ...env } = machine.env;
   return upStack({
     rootDir: projectDir,
     name: "test",
     detach: process.env["FABRIC_TEST_STACK_KEEP"] === "1",
-    endpoints: namedEndpoints(),
+    endpoints,
     machine: { ...machine, env },
     postgres: { wal_level: "logical" },
     log,

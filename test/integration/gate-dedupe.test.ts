@@ -110,5 +110,8 @@ describe("the same call again", () => {
     );
     expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     expect(await rig.count("outbox.events")).toBe(before + 1);
+    const other = await one.post("/v1/hooks/claude-code", { ...result, tool_response: { stdout: "y" } });
+    expect(other.status).toBe(200);
+    expect(await rig.count("outbox.events")).toBe(before + 2);
   });
 });

@@ -161,7 +161,7 @@ describe("position and inbox", () => {
 
   it("prunes old inbox rows only, and refuses a retention that would forget a night", async () => {
     await rig.sql.query(
-      `INSERT INTO host.inbox SELECT 'ledger', gen_random_uuid(), now() - make_interval(days => d)
+      `INSERT INTO host.inbox SELECT gen_random_uuid(), 'ledger', now() - make_interval(days => d)
         FROM generate_series(0, 9) AS d, generate_series(1, 700)`,
     );
     const dayMs = 86_400_000;

@@ -19,10 +19,11 @@ CREATE TABLE watermarks (
 -- One row per event that a processor has claimed. Answers what was published twice; redelivery is answered by the
 -- watermark, so old rows can go.
 CREATE TABLE inbox (
-  processor  text        NOT NULL,
   event_id   uuid        NOT NULL,
+  processor  text        COLLATE "C" NOT NULL,
   claimed_at timestamptz NOT NULL DEFAULT now(),
-  PRIMARY KEY (processor, event_id)
+  -- The id first: it differs at once, and the tree compares no text on its way down.
+  PRIMARY KEY (event_id, processor)
 );
 -- Rows come in time order: a few pages of summary instead of a second tree.
 CREATE INDEX inbox_claimed_at ON inbox USING brin (claimed_at);

@@ -137,7 +137,7 @@ const RULES: readonly IntentRule[] = [
 const SECRET_PATHS =
   /(^|\/)(\.ssh\/(id_\w+|.*_key|authorized_keys)$|\.aws\/credentials$|\.netrc$|\.npmrc$|\.pypirc$|\.pgpass$|\.git-credentials$|\.env(\.(?!example$|sample$|template$)[\w.]+)?$|\.kube\/config$|\.docker\/config\.json$|\.gnupg\/|\.config\/gh\/hosts\.yml$|\.vault-token$|id_(rsa|ed25519|ecdsa|dsa)$|credentials\.json$|[\w.-]+\.(pem|key|p12|pfx)$)|^\/etc\/(shadow|sudoers|gshadow)$|^\/proc\/[\w*$]+\/environ$/;
 /** Programs that carry files away, or open them, by words that the path table does not follow. */
-const CARRIERS = "scp rsync curl tar zip gpg openssl sqlite3 cp mv dd base64 xxd git";
+const CARRIERS = "scp rsync curl tar zip gpg openssl sqlite3 cp mv dd base64 xxd";
 
 const text = (word: Word): string =>
   word.kind === "literal" ? word.text : word.source.replace(/^"|"$/g, "");
@@ -158,7 +158,9 @@ export function toIntents(parsed: ParsedCommand): readonly CommandIntent[] {
   for (const command of parsed.commands)
     if (
       hasName(CARRIERS, command.program) &&
-      command.argv.some((word) => SECRET_PATHS.test(text(word).replace(/^(if=|@|\w+=@)/, "")))
+      command.argv.some(
+        (word) => !/\s/.test(text(word)) && SECRET_PATHS.test(text(word).replace(/^(if=|@|\w+=@)/, "")),
+      )
     )
       found.add("secret.read");
   return [...found].sort();

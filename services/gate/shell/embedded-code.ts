@@ -359,6 +359,9 @@ const judgeMake: Judge = (args, program) => {
 /** Builtins that evaluate a name: `a[$(rm x)]` runs rm. */
 const judgeNames: Judge = (args, program) => {
   const launches: Launch[] = [];
+  // A name that stands for another name: what is assigned later is not what it seems.
+  if (/^(declare|typeset|local)$/.test(program) && args.some((word) => /^-\w*n/.test(toSource(word))))
+    launches.push(toOpaque("environment", args.map(toSource).join(" "), program));
   for (const word of args) {
     if (
       program === "printf" &&
@@ -409,7 +412,7 @@ const judgeSource: Judge = (args, program) => {
   if (file === undefined) return [];
   if (file.kind === "literal" && /^\/(dev\/(stdin|fd\/\d+)|proc\/self\/fd\/\d+)$/.test(file.text))
     return [{ kind: "input", language: "bash" }];
-  return file.kind === "unresolved" && file.reason === "substitution"
+  return file.kind === "unresolved" && file.reason === "substitution" && !file.source.startsWith("<(")
     ? [toOpaque("unresolved_code", file.source, program)]
     : [{ kind: "file", file, language: "bash" }];
 };

@@ -137,6 +137,7 @@ function toWrapped(program: string, shape: LaunchShape, args: readonly Word[]): 
       return [...launches, toOpaque("unknown_option", rest[0].text, program)];
   }
   takeAssignments();
+  if (rest.length === 0 && shape.appendsInput === true) rest = [{ kind: "literal", text: "echo" }];
   if (rest.length === 0) {
     if (
       shape.alone === "shell" ||
@@ -176,8 +177,10 @@ function toWrapped(program: string, shape: LaunchShape, args: readonly Word[]): 
 function splitReplaceOption(args: readonly Word[]): Word[] {
   let isLeading = true;
   return args.flatMap((word): Word[] => {
-    if (!isLeading || word.kind !== "literal") return [word];
-    if (word.text === "--") isLeading = false;
+    if (!isLeading || word.kind !== "literal" || !word.text.startsWith("-") || word.text === "--") {
+      isLeading = false;
+      return [word];
+    }
     const match = /^(?:-i|--replace=?)(.*)$/.exec(word.text);
     if (match !== null) {
       const mark = match[1] === undefined || match[1] === "" ? "{}" : match[1];

@@ -287,6 +287,12 @@ class CommandWalk {
       case "heredoc_redirect":
         this.visitHereRest(node, place);
         return;
+      case ";;":
+      case ";&":
+      case ";;&":
+        // The grammar takes them outside of `case` as well, where bash refuses the line.
+        if (!place.within.includes("condition")) this.report("grammar_mismatch", text());
+        return;
       case "ERROR":
         this.report("syntax_error", text());
         return;

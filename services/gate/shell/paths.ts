@@ -44,6 +44,7 @@ export function toPaths(word: Word, directories: Directories): string[] | undefi
 export function toPathEffects(program: string, args: readonly Word[], directories: Directories): PathEffects {
   const effects: PathEffects = { writes: [], reads: [], opaque: [] };
   const write = (word: Word, extent: WrittenPath["extent"]): void => {
+    if (word.kind === "unresolved" && /^[<>]\(/.test(word.source)) return;
     const paths = toPaths(word, directories);
     if (paths !== undefined) effects.writes.push(...paths.map((path) => ({ path, extent, by: program })));
     else {

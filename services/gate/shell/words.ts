@@ -53,7 +53,7 @@ function toWord(parts: readonly Part[], source: string, scope: WordScope): Word 
     if (part.kind === "text" || part.kind === "split") {
       text += part.text;
       mask += part.kind === "text" && !part.isQuoted ? part.text : "\0".repeat(part.text.length);
-      if (part.kind === "split" && /[\s*?[\\]/.test(part.text)) reason ??= "variable";
+      if (part.kind === "split" && (!scope.splitsOnBlanks || /[\s*?[\\]/.test(part.text))) reason ??= "variable";
     } else if (part.kind === "home" && text === "" && !startsAtHome) {
       startsAtHome = true;
     } else {
