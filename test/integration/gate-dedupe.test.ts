@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { GateAnswer } from "../../schemas/gate.ts";
 import type { GateRig, RunningGate } from "../harness/gate-rig.ts";
 import { createGateRig, ownRequest } from "../harness/gate-rig.ts";
+import { claudeResult } from "../harness/hook-payloads.ts";
 
 let rig: GateRig;
 let one: RunningGate;
@@ -92,18 +93,7 @@ describe("the same call again", () => {
   });
 
   it("records an observing hook once", async () => {
-    const result = {
-      session_id: "observed",
-      prompt_id: "p",
-      transcript_path: "/h/t.jsonl",
-      cwd: "/h",
-      permission_mode: "default",
-      hook_event_name: "PostToolUse",
-      tool_name: "Bash",
-      tool_input: { command: "ls" },
-      tool_response: { stdout: "x" },
-      tool_use_id: "toolu_once",
-    };
+    const result = claudeResult({ session_id: "observed", tool_use_id: "toolu_once" });
     const before = await rig.count("outbox.events");
     const replies = await Promise.all(
       [one, two, one, two].map((gate) => gate.post("/v1/hooks/claude-code", result)),

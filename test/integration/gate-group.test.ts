@@ -1,10 +1,10 @@
-import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { GateAnswer } from "../../schemas/gate.ts";
 import { Fault } from "../../schemas/faults.ts";
 import type { Database, Tx } from "../../services/platform/postgres.ts";
 import type { GateRig } from "../harness/gate-rig.ts";
 import { createGateRig, ownRequest, testCodec } from "../harness/gate-rig.ts";
+import { claudeCall, claudeDenial, claudeEnd, codexCall } from "../harness/hook-payloads.ts";
 
 let rig: GateRig;
 beforeAll(async () => {
@@ -193,17 +193,7 @@ describe("a database that goes away", () => {
     const blocker = await rig.admin.connect();
     await blocker.query("BEGIN");
     await blocker.query("LOCK TABLE gate.decisions IN ACCESS EXCLUSIVE MODE");
-    const hook = {
-      session_id: "hanging",
-      prompt_id: "p",
-      transcript_path: "/h/t.jsonl",
-      cwd: "/h",
-      permission_mode: "default",
-      hook_event_name: "PreToolUse",
-      tool_name: "Bash",
-      tool_input: { command: "ls" },
-      tool_use_id: `toolu_${randomBytes(4).toString("hex")}`,
-    };
+    const hook = claudeCall("ls", { session_id: "hanging" });
     try {
       const startedMs = performance.now();
       const [own, runtime] = await Promise.all([
@@ -216,8 +206,7 @@ describe("a database that goes away", () => {
       expect(performance.now() - startedMs).toBeLessThan(1_500);
       expect(own.json).toMatchObject({ decision: "deny", reason_code: "GATE_TIMEOUT" });
       expect(runtime.status).toBe(200);
-      expect(runtime.text).toContain("GATE_TIMEOUT");
-      expect(runtime.json).toMatchObject({ hookSpecificOutput: { permissionDecision: "deny" } });
+      expect(claudeDenial(runtime.json)).toContain("GATE_TIMEOUT");
     } finally {
       await blocker.query("ROLLBACK");
       blocker.release();
@@ -271,26 +260,9 @@ describe("a database that goes away", () => {
   it("answers observing hooks with 503 and a code, and gated ones with the blocking form", async () => {
     const gone = rig.test.roleUrl("fabric_gate").replace(/:\d+\//, ":9/");
     const running = await rig.gate({ database: rig.database(gone) });
-    const observed = await running.post("/v1/hooks/claude-code", {
-      session_id: "gone",
-      transcript_path: "/h/t.jsonl",
-      cwd: "/h",
-      hook_event_name: "SessionEnd",
-      reason: "other",
-    });
+    const observed = await running.post("/v1/hooks/claude-code", claudeEnd());
     expect(observed).toMatchObject({ status: 503, json: { code: "DATABASE_UNAVAILABLE" } });
-    const gated = await running.post("/v1/hooks/codex", {
-      session_id: "gone",
-      turn_id: "t",
-      cwd: "/h",
-      transcript_path: null,
-      model: "m",
-      permission_mode: "default",
-      hook_event_name: "PreToolUse",
-      tool_name: "Bash",
-      tool_input: { command: "ls" },
-      tool_use_id: "c-1",
-    });
+    const gated = await running.post("/v1/hooks/codex", codexCall("ls"));
     expect(gated.status).toBe(200);
     expect(gated.text).toContain("GATE_UNAVAILABLE");
     const ready = await fetch(`${running.url}/readyz`);

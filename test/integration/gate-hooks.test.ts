@@ -5,6 +5,7 @@ import { requestPlace } from "../../services/gate/prepare-call.ts";
 import { openInline, openPayload } from "../../services/platform/vault-seal.ts";
 import type { GateRig, RunningGate } from "../harness/gate-rig.ts";
 import { createGateRig, ownRequest } from "../harness/gate-rig.ts";
+import { claudeCall, claudeDenial, claudePrompt, claudeResult } from "../harness/hook-payloads.ts";
 
 let rig: GateRig;
 let running: RunningGate;
@@ -14,22 +15,9 @@ beforeAll(async () => {
 });
 afterAll(() => rig.close());
 
-const bash = (command: string, rest: Record<string, unknown> = {}): Record<string, unknown> => ({
-  session_id: "claude-session",
-  prompt_id: "prompt-1",
-  transcript_path: "/h/t.jsonl",
-  cwd: "/h/project",
-  permission_mode: "default",
-  hook_event_name: "PreToolUse",
-  tool_name: "Bash",
-  tool_input: { command, description: "says what it does" },
-  tool_use_id: `toolu_${Math.random().toString(36).slice(2)}`,
-  ...rest,
-});
-
 describe("a hook of a real runtime", () => {
   it("is allowed, and request, decision, capability and events are committed before the answer leaves", async () => {
-    const reply = await running.post("/v1/hooks/claude-code", bash("npm test"));
+    const reply = await running.post("/v1/hooks/claude-code", claudeCall("npm test"));
     expect(reply).toMatchObject({ status: 200, json: {} });
     const decisions = await rig.admin.query<{ answer: GateAnswer; payload_ref: string; facts: unknown }>(
       "SELECT * FROM gate.decisions WHERE request -> 'input' ->> 'command' = 'npm test'",
@@ -77,13 +65,8 @@ describe("a hook of a real runtime", () => {
   });
 
   it("is denied in the runtime's own form, with the rule's words", async () => {
-    const reply = await running.post("/v1/hooks/claude-code", bash("sudo rm -rf /"));
-    expect(reply.json).toMatchObject({
-      hookSpecificOutput: {
-        permissionDecision: "deny",
-        permissionDecisionReason: expect.stringContaining("STATIC_DENY") as string,
-      },
-    });
+    const reply = await running.post("/v1/hooks/claude-code", claudeCall("sudo rm -rf /"));
+    expect(claudeDenial(reply.json)).toContain("STATIC_DENY");
     const last = (await rig.events()).slice(-2);
     expect(last.map((one) => one.type)).toEqual(["agent.tool.requested", "agent.tool.denied"]);
     expect(last[1]?.causation_id).toBe(last[0]?.event_id);
@@ -102,16 +85,9 @@ describe("a hook of a real runtime", () => {
     const sessionId = "chain";
     const same = { session_id: sessionId, prompt_id: "p-1" };
     const start = { ...(await corpus("SessionStart")), session_id: sessionId };
-    const call = bash("ls", { ...same, tool_use_id: "toolu_chain" });
-    const prompt = { ...call, hook_event_name: "UserPromptSubmit", prompt: "please" };
-    for (const field of ["tool_name", "tool_input", "tool_use_id"])
-      delete (prompt as Record<string, unknown>)[field];
-    const result = {
-      ...call,
-      hook_event_name: "PostToolUse",
-      tool_response: { stdout: "x" },
-      duration_ms: 3,
-    };
+    const call = claudeCall("ls", { ...same, tool_use_id: "toolu_chain" });
+    const prompt = claudePrompt("please", same);
+    const result = claudeResult({ ...same, tool_use_id: "toolu_chain" });
     for (const payload of [start, prompt, call, result]) {
       expect((await running.post("/v1/hooks/claude-code", payload)).status).toBe(200);
     }
@@ -128,7 +104,7 @@ describe("a hook of a real runtime", () => {
 
   it("is refused when nobody understands it, and its bytes are kept", async () => {
     const before = await rig.count("gate.decisions");
-    const unknown = { ...bash("ls"), hook_event_name: "SomethingNew" };
+    const unknown = { ...claudeCall("ls"), hook_event_name: "SomethingNew" };
     for (const body of [
       "{not json",
       "[1,2]",
@@ -148,7 +124,7 @@ describe("a hook of a real runtime", () => {
   });
 
   it("stores the exact request beside the masked one", async () => {
-    await running.post("/v1/hooks/claude-code", bash("deploy --token=abc", { session_id: "sealed" }));
+    await running.post("/v1/hooks/claude-code", claudeCall("deploy --token=abc", { session_id: "sealed" }));
     const found = await rig.admin.query<{
       decision_id: string;
       request: { input: unknown };
@@ -169,7 +145,7 @@ describe("a hook of a real runtime", () => {
 
   it("keeps a payload over 64 KiB out of the group's commit, and decides on it all the same", async () => {
     const content = "x".repeat(200_000);
-    const payload = bash("", {
+    const payload = claudeCall("", {
       session_id: "large",
       tool_name: "Write",
       tool_input: { file_path: "/h/project/a", content },

@@ -5,6 +5,7 @@ import type { Adapter } from "../../schemas/adapter.ts";
 import { claudeCode } from "../../services/adapters/claude-code/claude-code.ts";
 import type { GateRig, RunningGate } from "../harness/gate-rig.ts";
 import { createGateRig } from "../harness/gate-rig.ts";
+import { claudeCall, claudeDenial } from "../harness/hook-payloads.ts";
 import { projectDir } from "../harness/stack.ts";
 
 let rig: GateRig;
@@ -47,9 +48,8 @@ describe("recorded hooks of real clients", () => {
       },
     };
     const gate = await rig.gate({ adapters: new Map([["claude-code", broken]]) });
-    const body = readFileSync(join(projectDir, "test/corpus/hooks/claude-code/PreToolUse.Bash.json"), "utf8");
-    const reply = await gate.post("/v1/hooks/claude-code", body);
+    const reply = await gate.post("/v1/hooks/claude-code", claudeCall("ls"));
     expect(reply.status).toBe(200);
-    expect(reply.json).toMatchObject({ hookSpecificOutput: { permissionDecision: "deny" } });
+    expect(claudeDenial(reply.json)).toContain("GATE_UNAVAILABLE");
   });
 });

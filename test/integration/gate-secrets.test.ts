@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { GateRig, RunningGate } from "../harness/gate-rig.ts";
 import { createGateRig, ownRequest } from "../harness/gate-rig.ts";
+import { claudeCall, claudeFailure } from "../harness/hook-payloads.ts";
 
 let rig: GateRig;
 let running: RunningGate;
@@ -16,15 +17,7 @@ const args = { value: "sk-test-1", headers: { Authorization: "Bearer x" }, cmd: 
 describe("secrets of a call", () => {
   it("reach no row, no outbox payload, no header and no log line", async () => {
     const text = JSON.stringify(args);
-    const claude = {
-      session_id: "secrets",
-      prompt_id: "p",
-      transcript_path: "/h/t.jsonl",
-      cwd: "/h",
-      permission_mode: "default",
-      tool_name: "Bash",
-      tool_use_id: "toolu_s",
-    };
+    const same = { session_id: "secrets", tool_use_id: "toolu_s" };
     const answers = [
       await running.post("/v1/gate/decide", ownRequest("shell.run", { command: `run ${text}`, ...args })),
       await running.post("/v1/gate/decide", ownRequest("mcp.deploy.start", args)),
@@ -32,23 +25,16 @@ describe("secrets of a call", () => {
         "/v1/gate/decide",
         ownRequest("web.fetch", { url: "https://x/?token=abc#sk-test-1", ...args }),
       ),
-      await running.post("/v1/hooks/claude-code", {
-        ...claude,
-        hook_event_name: "PreToolUse",
-        tool_input: { command: text, ...args },
-      }),
-      await running.post("/v1/hooks/claude-code", {
-        ...claude,
-        hook_event_name: "PostToolUseFailure",
-        tool_input: { command: "x" },
-        error: `it failed: ${text}; deploy --token=abc`,
-      }),
+      await running.post(
+        "/v1/hooks/claude-code",
+        claudeCall("x", { ...same, tool_input: { command: text, ...args } }),
+      ),
+      await running.post(
+        "/v1/hooks/claude-code",
+        claudeFailure(`it failed: ${text}; deploy --token=abc`, { ...same, tool_input: { command: "x" } }),
+      ),
       await running.post("/v1/hooks/claude-code", `{"broken": ${text}`),
-      await running.post("/v1/hooks/claude-code", {
-        ...claude,
-        hook_event_name: "PreToolUse",
-        tool_input: text,
-      }),
+      await running.post("/v1/hooks/claude-code", claudeCall("x", { ...same, tool_input: text })),
       await running.post("/v1/gate/decide", { ...args, tool: "sk-test-1", [secrets[2] ?? ""]: 1 }),
       await running.post("/v1/gate/decide?token=abc&value=sk-test-1", text),
     ];
