@@ -19,8 +19,11 @@ const typed = (): void => {
   defineProcessor({
     name: "x",
     topics: ["agent.session.ended"],
-    // @ts-expect-error -- the summary of this topic has no field of this name
-    project: (event) => [event.redacted_summary.model],
+    project: (event) => {
+      // @ts-expect-error -- the summary of this topic has no field of this name
+      const field: keyof typeof event.redacted_summary = "model";
+      return [event.redacted_summary[field]];
+    },
     apply: async () => undefined,
   });
   defineProcessor({

@@ -29,7 +29,7 @@ export interface ProcessorDefinition<T extends EventType, C, M extends readonly 
    * Set-based: all changes of a batch, in the partition's order, in the host's transaction. May return emissions.
    * A throw of poison kind makes the host split the batch until the bad event stands alone.
    */
-   
+
   apply(tx: Transaction, changes: readonly C[]): Promise<void | readonly Emission<M[number]>[]>;
 }
 
