@@ -4,8 +4,8 @@ import { createKafkaProducer } from "../platform/kafka-producer.ts";
 import type { RunningService, Surroundings } from "./wiring.ts";
 import { kafkaEndpoint, serviceDatabase } from "./wiring.ts";
 
-/** The relay needs three at once: reading ahead, deleting behind, renewing its leases. */
-const relayConnections = 4;
+/** Reading ahead, deleting behind, renewing leases, marking, measuring: at most these at once. */
+const relayConnections = 5;
 
 /** Starts one relay; `fatal` hears of an end that nobody asked for. */
 export function startRelay(around: Surroundings, fatal: (error: unknown) => void): RunningService {
