@@ -144,7 +144,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   app.addHook("onResponse", (request, reply, done) => {
     const route = request.is404 ? "unknown" : `${request.method} ${request.routeOptions.url ?? "unknown"}`;
     latency.observe(reply.elapsedTime / 1000, { route, status: reply.statusCode });
-    options.log.debug(
+    options.log[reply.statusCode < 400 ? "debug" : "info"](
       {
         requestId: request.id,
         route,

@@ -1,21 +1,9 @@
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHmac,
-  hkdfSync,
-  randomBytes,
-  timingSafeEqual,
-} from "node:crypto";
+import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
 import { Fault } from "../../schemas/faults.ts";
 import type { DataClass } from "../../schemas/generated/types.ts";
 import { newUuidV7 } from "./ids.ts";
 import type { Database, Statement, Tx } from "./postgres.ts";
-
-/** AES-256-GCM with the 96-bit nonce and 128-bit tag that NIST SP 800-38D recommends. */
-const cipherName = "aes-256-gcm";
-const keyBytes = 32;
-const nonceBytes = 12;
-const tagBytes = 16;
+import { keyBytes, nonceBytes, openBox, sealBox, tagBytes } from "./sealed-box.ts";
 
 /** What wraps tenants' data keys: a local file, or a KMS behind the same two calls. */
 export interface KeyEncryptionKey {
@@ -81,7 +69,7 @@ export function sealWith(key: TenantKey, { tenantId, bytes, dataClass }: Payload
   const evidenceId = newUuidV7(Date.now());
   const ref = `vault://${tenantId}/${evidenceId}`;
   const digest = digestOf(key, bytes);
-  const { nonce, tag, sealed } = seal(key.dataKey, bytes, `evidence\n${tenantId}\n${ref}`);
+  const { nonce, tag, sealed } = sealBox(key.dataKey, bytes, `evidence\n${tenantId}\n${ref}`);
   return {
     ref,
     digest: `hmac-sha256:${digest.toString("hex")}`,
@@ -144,7 +132,7 @@ export async function openPayload(
   const row = found.rows[0];
   if (row === undefined) throw new Fault("EVIDENCE_CORRUPT", `nothing is stored under ${ref}`);
   const key = await keys.version(tenantId, row.key_version);
-  const bytes = open(key.dataKey, row, `evidence\n${tenantId}\n${ref}`);
+  const bytes = openBox(key.dataKey, row, `evidence\n${tenantId}\n${ref}`);
   if (!timingSafeEqual(digestOf(key, bytes), row.digest)) {
     throw new Fault("EVIDENCE_CORRUPT", `the digest of ${ref} is another one`);
   }
@@ -162,7 +150,7 @@ interface StoredEvidence {
 
 /** Seals a small value that stays in its own row: key version (4) + nonce + tag + ciphertext. `place` names row and column. */
 export function sealInline(key: TenantKey, place: string, bytes: Buffer): Buffer {
-  const { nonce, tag, sealed } = seal(key.dataKey, bytes, `inline\n${key.tenantId}\n${place}`);
+  const { nonce, tag, sealed } = sealBox(key.dataKey, bytes, `inline\n${key.tenantId}\n${place}`);
   const version = Buffer.alloc(4);
   version.writeUInt32BE(key.version);
   return Buffer.concat([version, nonce, tag, sealed]);
@@ -183,7 +171,7 @@ export async function openInline(
     tag: value.subarray(4 + nonceBytes, head),
     sealed: value.subarray(head),
   };
-  return open(key.dataKey, parts, `inline\n${tenantId}\n${place}`);
+  return openBox(key.dataKey, parts, `inline\n${tenantId}\n${place}`);
 }
 
 /** The key cache of one process. `database` must be able to read and insert `vault.tenant_keys`. */
@@ -256,33 +244,6 @@ function digestOf(key: TenantKey, bytes: Buffer): Buffer {
   return createHmac("sha256", key.digestKey).update(bytes).digest();
 }
 
-interface Sealed {
-  readonly nonce: Buffer;
-  readonly tag: Buffer;
-  readonly sealed: Buffer;
-}
-
-function seal(key: Buffer, bytes: Buffer, associated: string): Sealed {
-  const nonce = randomBytes(nonceBytes);
-  const cipher = createCipheriv(cipherName, key, nonce);
-  cipher.setAAD(Buffer.from(associated, "utf8"));
-  const sealed = Buffer.concat([cipher.update(bytes), cipher.final()]);
-  return { nonce, tag: cipher.getAuthTag(), sealed };
-}
-
-function open(key: Buffer, { nonce, tag, sealed }: Sealed, associated: string): Buffer {
-  try {
-    const decipher = createDecipheriv(cipherName, key, nonce, { authTagLength: tagBytes });
-    decipher.setAAD(Buffer.from(associated, "utf8"));
-    decipher.setAuthTag(tag);
-    return Buffer.concat([decipher.update(sealed), decipher.final()]);
-  } catch (error) {
-    throw new Fault("EVIDENCE_CORRUPT", "the bytes were changed, moved or sealed with another key", {
-      cause: error,
-    });
-  }
-}
-
 /** Wraps with a key in memory; what a local key file and tests use. */
 export function openMemoryKek(id: string, key: Buffer): KeyEncryptionKey {
   if (key.length !== keyBytes)
@@ -290,7 +251,7 @@ export function openMemoryKek(id: string, key: Buffer): KeyEncryptionKey {
   return {
     id,
     wrap(dataKey, context) {
-      const { nonce, tag, sealed } = seal(key, dataKey, context);
+      const { nonce, tag, sealed } = sealBox(key, dataKey, context);
       return Promise.resolve(Buffer.concat([nonce, tag, sealed]));
     },
     unwrap(wrapped, kekId, context) {
@@ -305,7 +266,7 @@ export function openMemoryKek(id: string, key: Buffer): KeyEncryptionKey {
         sealed: wrapped.subarray(nonceBytes + tagBytes),
       };
       try {
-        return Promise.resolve(open(key, parts, context));
+        return Promise.resolve(openBox(key, parts, context));
       } catch (error) {
         return Promise.reject(
           new Fault("KEY_UNAVAILABLE", "the data key does not open with this key-encryption key", {
