@@ -82,8 +82,12 @@ describe("row digest", () => {
 
   // The byte form is a contract with every row that was ever written: a change is a new version.
   it("keeps its byte form", () => {
-    expect(row.row_digest.toString("hex")).toMatchInlineSnapshot(`"23c7d7749e76701c1fdce8fcea921c38f7714a2838b49785a4330d0b1214e87a"`);
-    expect(row.content_digest.toString("hex")).toMatchInlineSnapshot(`"3c74b184cd20b182f4d70820d54627fb4842deed87459c8b7ac3ad5ff2ee1a52"`);
+    expect(row.row_digest.toString("hex")).toMatchInlineSnapshot(
+      `"23c7d7749e76701c1fdce8fcea921c38f7714a2838b49785a4330d0b1214e87a"`,
+    );
+    expect(row.content_digest.toString("hex")).toMatchInlineSnapshot(
+      `"3c74b184cd20b182f4d70820d54627fb4842deed87459c8b7ac3ad5ff2ee1a52"`,
+    );
   });
 });
 

@@ -11,11 +11,15 @@ const toColumns = (row: AuditRow): Record<string, unknown> => ({
   row_digest: `\\x${row.row_digest.toString("hex")}`,
 });
 
-/** Appends rows: one statement, one value, whatever the number of columns. */
+/**
+ * Appends rows: one statement, one value, whatever the number of columns. An event that is in the trail already stays
+ * as it is: one that comes again after the inbox has forgotten it is no fault. Another event at the same place is one.
+ */
 export async function appendTrail(tx: Transaction, rows: readonly AuditRow[]): Promise<void> {
   await tx.query({
     name: "audit-append-trail",
-    text: "INSERT INTO trail SELECT * FROM json_populate_recordset(NULL::trail, $1::json)",
+    text: `INSERT INTO trail SELECT * FROM json_populate_recordset(NULL::trail, $1::json)
+      ON CONFLICT (event_id) DO NOTHING`,
     values: [JSON.stringify(rows.map(toColumns))],
   });
 }

@@ -41,7 +41,7 @@ export interface HostTimings {
   /** How often the group hears of us during a long batch. */
   readonly heartbeatMs: number;
 }
-export const defaultTimings: HostTimings = { watchMs: 5_000, stallMs: 60_000, heartbeatMs: 3_000 };
+export const defaultTimings: HostTimings = { watchMs: 10_000, stallMs: 60_000, heartbeatMs: 3_000 };
 
 export interface ProcessorHostOptions {
   readonly processor: Processor;

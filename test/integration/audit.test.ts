@@ -201,6 +201,20 @@ describe("audit trail", () => {
     expect(report.findings).toMatchObject([{ kind: "cut_off", tenantId: "acme" }]);
   });
 
+  it("keeps one row of an event that comes again after the inbox has forgotten it", async () => {
+    await rig.createTopics([type]);
+    rig.start([audit]);
+    const events = many(5, "acme");
+    await rig.publish(events);
+    await untilTrail(5);
+    await rig.sql.query("DELETE FROM host.inbox");
+    await rig.publish([...events, ...many(1, "acme")]);
+    await untilTrail(6);
+    expect(await rig.letters()).toEqual([]);
+    await sealerOf().sealOnce();
+    expect(await verify()).toMatchObject({ ok: true, sealedRows: 6 });
+  });
+
   it("is sealed by one member at a time", async () => {
     await rig.createTopics([type]);
     rig.start([audit]);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { eventually } from "../harness/eventually.ts";
 import type { HostRig } from "../harness/host-rig.ts";
-import { ledgerProcessor, modelEvent, openHostRig } from "../harness/host-rig.ts";
+import { ledgerProcessor, modelEvent, openHostRig, stepsWith } from "../harness/host-rig.ts";
 
 let rig: HostRig;
 beforeEach(async () => {
@@ -149,5 +149,46 @@ describe("host", () => {
       { deadlineMs: 20_000 },
     );
     await eventually(() => host.health().get("ledger")?.ready);
+  });
+
+  it("keeps its partitions through a batch that takes longer than the session", async () => {
+    await rig.createTopics([type]);
+    await rig.publish(many(5));
+    const host = rig.start([ledgerProcessor()], {
+      steps: stepsWith({
+        commit: () => new Promise((resolve) => setTimeout(resolve, 8_000)),
+      }),
+    });
+    await eventually(
+      () => rig.watermarks(),
+      (marks) => marks.get(`${type}/0`) === 5n,
+      { deadlineMs: 20_000 },
+    );
+    expect(await rig.ledger()).toMatchObject({ rows: 5 });
+    await eventually(async () => (await rig.committed(type)).get(0) === 5n);
+    expect(
+      rig.lines.filter(({ msg, state }) => msg === "consumer state" && state === "running"),
+    ).toHaveLength(1);
+    expect(await host.render()).not.toMatch(/fabric_host_fenced_total\{[^}]*\} [1-9]/);
+  });
+
+  it("is not ready, and says so in a gauge, while there is lag and no progress", async () => {
+    await rig.createTopics([type]);
+    let release: () => void = () => undefined;
+    const hold = new Promise<void>((resolve) => (release = resolve));
+    const host = rig.start([ledgerProcessor()], {
+      steps: stepsWith({ commit: () => hold }),
+      timings: { watchMs: 100, stallMs: 600, heartbeatMs: 200 },
+    });
+    await eventually(() => host.health().get("ledger")?.partitions.length === 1);
+    expect(host.health().get("ledger")).toMatchObject({ ready: true, reasons: [] });
+    await rig.publish(many(5));
+    await eventually(() => host.health().get("ledger")?.ready === false);
+    expect(host.health().get("ledger")?.reasons[0]).toMatch(/makes no progress/);
+    await eventually(async () => /fabric_host_no_progress\{[^}]*\} 1/.test(await host.render()));
+    expect(await host.render()).toMatch(/fabric_host_lag_records\{[^}]*\} 5/);
+    release();
+    await eventually(() => host.health().get("ledger")?.ready);
+    await eventually(async () => /fabric_host_no_progress\{[^}]*\} 0/.test(await host.render()));
   });
 });
