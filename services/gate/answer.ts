@@ -1,6 +1,7 @@
 import type { GateAnswer, GateRequest, ReasonCode } from "../../schemas/gate.ts";
 import { reasonCodes } from "../../schemas/gate.ts";
 import type { Ruling } from "./decide.ts";
+import { frozenMessage } from "./decide.ts";
 
 /** How long a right to carry out one plan lasts: a call starts within seconds, a person's prompt may sit in between. */
 export const capabilityTtlMs = 300_000;
@@ -41,6 +42,14 @@ export function toAnswer(ruling: Ruling, request: GateRequest, ids: AnswerIds): 
     labels: [...ruling.labels],
     repeated: false,
   };
+}
+
+/** The stored answer to the same call again. A freeze since then wins over an allow of before. */
+export function toRepeatedAnswer(stored: GateAnswer, tenantState: "active" | "frozen"): GateAnswer {
+  const isAllowed = stored.decision === "allow" || stored.decision === "modify";
+  if (!isAllowed || tenantState === "active") return { ...stored, repeated: true };
+  const { capability: _capability, modified_input: _input, ...rest } = stored;
+  return { ...rest, decision: "deny", reason_code: "TENANT_FROZEN", message: frozenMessage, repeated: true };
 }
 
 /** A refusal that could not be recorded. Nothing was allowed, and no row says that it was. */

@@ -84,6 +84,9 @@ const staticDenyStage: Stage = {
   },
 };
 
+/** What is told while a tenant is frozen. */
+export const frozenMessage = "the tenant is frozen; an incident has to be lifted by a person first";
+
 const incidentStage: Stage = {
   name: "incident",
   judge: ({ facts }) => ({
@@ -94,7 +97,7 @@ const incidentStage: Stage = {
               rule: "incident.tenant-frozen",
               decision: "deny",
               reason: "TENANT_FROZEN",
-              message: "the tenant is frozen; an incident has to be lifted by a person first",
+              message: frozenMessage,
               // Before every rule of a bundle: the freeze is what a person has to know.
               priority: 10_000,
               isAbsolute: true,

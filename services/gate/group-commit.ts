@@ -7,6 +7,7 @@ import type { TenantKey, TenantKeys } from "../platform/vault-seal.ts";
 import type { Stage } from "./decide.ts";
 import type { GroupFacts } from "./facts.ts";
 import { loadFacts } from "./facts.ts";
+import { toRepeatedAnswer } from "./answer.ts";
 import type { HookOutcome } from "./hook-work.ts";
 import type { PreparedCall } from "./prepare-call.ts";
 import { prepareCall } from "./prepare-call.ts";
@@ -86,10 +87,11 @@ function answerAtOnce(call: QueuedCall, facts: GroupFacts): boolean {
 }
 
 function knownOutcome({ work, callKey }: QueuedCall, facts: GroupFacts): HookOutcome | null {
-  if (!facts.tenants.has(work.tenantId)) return { kind: "tenant_unknown" };
+  const tenant = facts.tenants.get(work.tenantId);
+  if (tenant === undefined) return { kind: "tenant_unknown" };
   if (callKey === null) return null;
   const stored = facts.answers.get(callKey);
-  if (stored !== undefined) return { kind: "answered", answer: { ...stored, repeated: true } };
+  if (stored !== undefined) return { kind: "answered", answer: toRepeatedAnswer(stored, tenant.state) };
   return facts.recorded.has(callKey) ? { kind: "recorded", repeated: true } : null;
 }
 

@@ -85,7 +85,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
         socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
     },
   });
-  app.server.maxHeadersCount = headerMaxCount;
+  // One more than allowed: what comes on top is dropped by Node, and one too many is refused below.
+  app.server.maxHeadersCount = headerMaxCount + 1;
   app.decorateRequest("caller", null);
 
   app.addHook("onRoute", (route) => {
@@ -104,6 +105,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     const entry = request.routeOptions.config.access;
     reply.header("x-request-id", request.id);
     reply.header("cache-control", "no-store");
+    if (request.raw.rawHeaders.length / 2 > headerMaxCount) {
+      throw new Fault("REQUEST_INVALID", `it has more than ${String(headerMaxCount)} header fields`);
+    }
     if (request.is404 || entry === "public") return;
     request.caller = await authenticate(options.authenticator, request.headers.authorization);
     const held = request.caller.roles;

@@ -82,6 +82,17 @@ describe("the same call again", () => {
     expect(new Set(answers.map(({ json }) => (json as GateAnswer).decision_id)).size).toBe(2);
   });
 
+  it("is denied when the tenant was frozen since, and allowed again afterwards", async () => {
+    const call = ownRequest("shell.run", { command: "ls" }, { tool_call_id: "frozen-since" });
+    const first = (await one.post("/v1/gate/decide", call)).json as GateAnswer;
+    await rig.admin.query("UPDATE access.tenants SET state = 'frozen' WHERE tenant_id = 'acme'");
+    const frozen = (await two.post("/v1/gate/decide", call)).json as GateAnswer;
+    await rig.admin.query("UPDATE access.tenants SET state = 'active' WHERE tenant_id = 'acme'");
+    expect(frozen).toMatchObject({ decision: "deny", reason_code: "TENANT_FROZEN", repeated: true });
+    expect(frozen).not.toHaveProperty("capability");
+    expect((await two.post("/v1/gate/decide", call)).json).toEqual({ ...first, repeated: true });
+  });
+
   it("is never answered across tenants", async () => {
     const call = ownRequest("shell.run", { command: "ls" }, { tool_call_id: "shared-id" });
     const first = (await one.post("/v1/gate/decide", call)).json as GateAnswer;

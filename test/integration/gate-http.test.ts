@@ -162,6 +162,12 @@ describe("what may be sent", () => {
     }
   });
 
+  it("refuses a request with too many header fields", async () => {
+    const many = Object.fromEntries(Array.from({ length: 100 }, (_, field) => [`x-${String(field)}`, "1"]));
+    const response = await fetch(`${running.url}/healthz`, { headers: many });
+    expect([response.status, (await problemOf(response))["code"]]).toEqual([400, "REQUEST_INVALID"]);
+  });
+
   it("says who is up, without a token", async () => {
     const [live, ready, metrics] = await Promise.all(
       ["/healthz", "/readyz", "/metrics"].map((path) => fetch(`${running.url}${path}`)),
