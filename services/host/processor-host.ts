@@ -33,6 +33,9 @@ import { createSliceRunner } from "./slice-runner.ts";
 /** How long a schema id may be unknown before the record counts as poison: a registry restarts in less. */
 const schemaWaitMs = 60_000;
 
+/** A few tries are a restart of something; more of them mean that a dependency is away. */
+const toleratedAttempts = 5;
+
 export interface HostTimings {
   /** How often ends of the log, missing topics and progress are looked at. */
   readonly watchMs: number;
@@ -131,6 +134,8 @@ export class ProcessorHost {
     const partitions = [...this.#partitions.values()].map((one) => {
       const lag = lagOf(one, nowMs);
       if (one.status === "stopped") reasons.push(`${keyOf(one)} is stopped: ${one.reason ?? "gap"}`);
+      else if (one.attempts > toleratedAttempts)
+        reasons.push(`${keyOf(one)} waits: ${one.reason ?? "retry"}`);
       else if (this.#isStuck(one, nowMs)) reasons.push(`${keyOf(one)} makes no progress`);
       return {
         topic: one.topic,
@@ -264,7 +269,7 @@ export class ProcessorHost {
       one.schemaWaitSinceMs = null;
       await this.#run(one, read, batch.lastOffset + 1n, control);
     } catch (error) {
-      await this.#failed(one, error);
+      this.#failed(one, error);
     }
   }
 
@@ -380,7 +385,7 @@ export class ProcessorHost {
     if (work.emitted > 0 || work.letters.length > 0) this.#options.wakeRelay?.();
   }
 
-  async #failed(one: Partition, error: unknown): Promise<void> {
+  #failed(one: Partition, error: unknown): void {
     if (error instanceof HostDied) {
       this.#dead = true;
       return;
@@ -390,27 +395,18 @@ export class ProcessorHost {
     one.status = "retrying";
     one.attempts += 1;
     const waitMs = backoffMs(one.attempts, random());
-    let retake = false;
-    if (error instanceof Fenced) {
-      metrics.fenced();
-      retake = true;
-      one.reason = "fenced";
-    } else {
-      const fault = error instanceof StepFault ? error.fault : error;
-      one.reason = fault instanceof Fault ? fault.code : "INTERNAL";
-      metrics.retries(one.reason);
-    }
-    const level =
-      error instanceof Fenced || (error instanceof StepFault && error.fault.kind === "transient")
-        ? "warn"
-        : "error";
-    log[level](
+    const fenced = error instanceof Fenced;
+    const cause = error instanceof StepFault ? error.fault : error;
+    const fault = cause instanceof Fault ? cause : null;
+    one.reason = fenced ? "fenced" : (fault?.code ?? "INTERNAL");
+    if (fenced) metrics.fenced();
+    else metrics.retries(one.reason);
+    log[fenced || fault?.kind === "transient" ? "warn" : "error"](
       { err: error, topic: one.topic, partition: one.partition, attempt: one.attempts, waitMs },
       "the partition waits",
     );
     metrics.paused(one, "retry");
-    this.#retryLater(one, waitMs, retake);
-    await Promise.resolve();
+    this.#retryLater(one, waitMs, fenced);
   }
 
   #retryLater(one: Partition, waitMs: number, retake: boolean): void {
@@ -430,7 +426,7 @@ export class ProcessorHost {
         const starts = await this.#place([one], one.assignment);
         for (const start of starts) this.#options.consumer.resume(start, start.offset);
       } catch (error) {
-        await this.#failed(one, error);
+        this.#failed(one, error);
       }
       return;
     }
@@ -526,6 +522,10 @@ export class ProcessorHost {
         const lag = lagOf(one, clock.nowMs());
         metrics.lag(one, lag.records, lag.seconds);
       }
+    }
+    // A person may have chosen how a stopped partition goes on.
+    for (const one of [...this.#partitions.values()].filter(({ status }) => status === "stopped")) {
+      for (const start of await this.#place([one], one.assignment)) consumer.resume(start, start.offset);
     }
     const nowMs = clock.nowMs();
     let asleep = false;

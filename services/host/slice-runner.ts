@@ -7,7 +7,7 @@ import type { ReadRecord } from "./records.ts";
 import { StepFault, runSlice } from "./run-slice.ts";
 
 /** Most records that one transaction takes: beyond it a batch gains nothing and a retry costs more. */
-export const sliceMaxRecords = 1_000;
+export const sliceMaxRecords = 2_000;
 /** After so many transient failures of one slice in a row it is tried in halves: one record may be the culprit. */
 const splitAfterFailures = 3;
 /** A single record that failed so often while its neighbours can go through has spent its budget. */

@@ -192,9 +192,20 @@ export function createKafkaConsumer(options: KafkaConsumerOptions): ConsumerPort
     }
   }
 
+  /** kafkajs throws when its group is gone meanwhile; the next assignment then places the partition anew. */
+  function quietly(what: string, act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      options.log.debug({ err: error, group: options.groupId }, `${what} came too late`);
+    }
+  }
+
   function go(current: Session, { topic, partition }: TopicPartition, offset: bigint): void {
-    current.consumer.seek({ topic, partition, offset: offset.toString() });
-    current.consumer.resume([{ topic, partitions: [partition] }]);
+    quietly("a resume", () => {
+      current.consumer.seek({ topic, partition, offset: offset.toString() });
+      current.consumer.resume([{ topic, partitions: [partition] }]);
+    });
   }
 
   async function deliver(
@@ -290,9 +301,9 @@ export function createKafkaConsumer(options: KafkaConsumerOptions): ConsumerPort
       loop = runForever(given);
     },
     pause({ topic, partition }) {
-      if (session?.owned.has(keyOf({ topic, partition })) === true) {
-        session.consumer.pause([{ topic, partitions: [partition] }]);
-      }
+      const current = session;
+      if (current?.owned.has(keyOf({ topic, partition })) !== true) return;
+      quietly("a pause", () => current.consumer.pause([{ topic, partitions: [partition] }]));
     },
     resume(partition, offset) {
       if (session?.owned.has(keyOf(partition)) === true) go(session, partition, offset);
