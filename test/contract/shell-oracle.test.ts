@@ -281,7 +281,9 @@ function judge({ calls, changed }: Recording, parsed: ParsedCommand): string[] {
 /** Code in an option, as `tar --to-command` takes it, is started through `sh -c`: its own commands are what counts. */
 function isStartOfCode([name, flag, code]: readonly string[], parsed: ParsedCommand): boolean {
   if (name !== "sh" || flag !== "-c" || code === undefined) return false;
-  return parsed.commands.some(({ argv }) => argv.some((word) => word.kind === "literal" && word.text.endsWith(code)));
+  return parsed.commands.some(({ argv }) =>
+    argv.some((word) => word.kind === "literal" && word.text.endsWith(code)),
+  );
 }
 
 function couldBe(command: SimpleCommand, [name, ...args]: readonly string[]): boolean {

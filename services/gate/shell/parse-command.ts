@@ -1,6 +1,7 @@
 import { mayRunText, toTextVariables } from "./arithmetic.ts";
 import { toConstants } from "./constants.ts";
 import { toEmbedded } from "./embedded-code.ts";
+import { findDroppedText } from "./grammar-gaps.ts";
 import { toHereDocument } from "./here-document.ts";
 import { toLaunches, toSource } from "./launch.ts";
 import type { Launch } from "./launch.ts";
@@ -39,6 +40,9 @@ const RESERVED =
   /^(\{|\}|if|then|elif|else|fi|for|while|until|do|done|case|esac|select|function|in|\[\[|\]\]|\(|\)|\(\()$/;
 const CHANGES_DIRECTORY = /(^|[^\w.-])(cd|pushd|popd)([^\w.-]|$)/;
 
+const CHANGES_HOME = /^(sudo|doas|su|env|runuser|pkexec|unshare|exec)$/;
+const ZSH_ONLY = /(^|\s)=\w|[*?\])]\(|\$\{\(|=\(|\b(autoload|zmodload)\b/;
+
 /** A shell process, or a copy of one: what `cd` changes. */
 type Shell = { directories: Directories; lastCd: Directories };
 type Script = {
@@ -55,7 +59,7 @@ function toBareScript(source: string): Script {
     constants: [],
     textVariables: new Set(),
     splitsOnBlanks: !source.includes("IFS"),
-    setsHome: source.includes("HOME="),
+    setsHome: /(^|[^$\w{])HOME\b/.test(source),
   };
 }
 type Stdin = { readonly kind: Input; readonly text?: Word };
@@ -72,6 +76,10 @@ type Place = {
   readonly codeDepth: number;
   /** False once a wrapper runs the command in another process: its `cd` is then no concern of this shell. */
   readonly isShell: boolean;
+  /** Whose rules the text is read by; `sh` may be dash, which takes some of bash's words for programs. */
+  readonly dialect: "bash" | "posix" | "zsh";
+  /** False once `HOME` may be another one: below `sudo`, or where the text names it. */
+  readonly isHomeKnown: boolean;
 };
 
 /**
@@ -113,6 +121,8 @@ class CommandWalk {
       stdin: { kind: "inherited" },
       codeDepth: 0,
       isShell: true,
+      dialect: "bash",
+      isHomeKnown: true,
     });
     for (let step = this.steps.pop(); step !== undefined; step = this.steps.pop()) {
       step();
@@ -167,13 +177,22 @@ class CommandWalk {
       this.report(parsed.fault, text);
       return;
     }
+    const dropped = findDroppedText(parsed.root, text);
+    if (dropped !== undefined) this.report("grammar_mismatch", dropped.text);
     const bare = toBareScript(text);
     const script: Script = {
       ...bare,
       constants: toConstants(parsed.root, this.toScope({ ...place, script: bare }, 0)).slice(0, 64),
       textVariables: toTextVariables(parsed.root, text),
     };
-    this.then(() => this.visit(parsed.root, { ...place, script, codeDepth: place.codeDepth + 1 }));
+    this.then(() =>
+      this.visit(parsed.root, {
+        ...place,
+        script,
+        codeDepth: place.codeDepth + 1,
+        isHomeKnown: place.isHomeKnown && !script.setsHome,
+      }),
+    );
   }
 
   private toScope(place: Place, at: number): WordScope {
@@ -183,8 +202,8 @@ class CommandWalk {
       constants: new Map(
         constants.filter(({ from }) => from <= at).map(({ name, value }): [string, string] => [name, value]),
       ),
-      home:
-        place.where === "here" && place.wrappers.length === 0 && !setsHome ? this.context.home : undefined,
+      // null: it is another one than the caller's.
+      home: place.isHomeKnown && !setsHome && place.where === "here" ? this.context.home : null,
       splitsOnBlanks,
       onMismatch: (detail) => this.report("grammar_mismatch", detail),
     };
@@ -193,6 +212,7 @@ class CommandWalk {
   private visit(node: SyntaxNode, place: Place): void {
     const source = place.script.source;
     const text = (): string => source.slice(node.start, node.end);
+    this.judgeDialect(node, place);
     switch (node.type) {
       case "comment":
       case "raw_string":
@@ -291,7 +311,13 @@ class CommandWalk {
       case ";&":
       case ";;&":
         // The grammar takes them outside of `case` as well, where bash refuses the line.
-        if (!place.within.includes("condition")) this.report("grammar_mismatch", text());
+        this.report("grammar_mismatch", text());
+        return;
+      case "case_item":
+        this.visitAll(
+          node.children.filter(({ field }) => field !== "termination" && field !== "fallthrough"),
+          place,
+        );
         return;
       case "ERROR":
         this.report("syntax_error", text());
@@ -307,6 +333,19 @@ class CommandWalk {
       hidesExpansion(text())
     )
       this.report("grammar_mismatch", text());
+  }
+
+  /** Words of bash that another shell may take for the names of programs. */
+  private judgeDialect(node: SyntaxNode, place: Place): void {
+    if (place.dialect !== "posix") return;
+    const text = place.script.source.slice(node.start, node.end);
+    if (
+      /^(ansi_c_string|translated_string|c_style_for_statement)$/.test(node.type) ||
+      (node.type === "compound_statement" && text.startsWith("((")) ||
+      (node.type === "test_command" && !/^\[\s/.test(text)) ||
+      (node.type === "function_definition" && text.startsWith("function"))
+    )
+      this.report("foreign_shell", text);
   }
 
   private toInner(place: Place, layer: Layer): Place {
@@ -407,6 +446,7 @@ class CommandWalk {
   }
 
   private visitRedirected(node: SyntaxNode, place: Place): void {
+    const source = place.script.source;
     const redirects = node.children.filter(({ field }) => field === "redirect");
     const body = node.children.find(({ field }) => field === "body");
     const stdin = this.toStdin(redirects, place);
@@ -425,7 +465,12 @@ class CommandWalk {
         if (!isSpread) this.visitAll(plain, place);
       },
       () => {
-        if (body?.type === "command") this.visitCommand(body, inner, late);
+        const first = redirects[0];
+        const gap =
+          body === undefined || first === undefined ? "" : source.slice(body.end, first.start).trim();
+        const dash: Word[] = gap === "-" ? [{ kind: "literal", text: "-" }] : [];
+        if (dash.length > 0 && body?.type !== "command") this.report("grammar_mismatch", "- <<");
+        if (body?.type === "command") this.visitCommand(body, inner, late, dash);
         else if (body !== undefined) {
           if (late.length > 0) this.report("grammar_mismatch", "words behind a here-document");
           this.visit(body, inner);
@@ -516,7 +561,12 @@ class CommandWalk {
     );
   }
 
-  private visitCommand(node: SyntaxNode, place: Place, late: readonly SyntaxNode[]): void {
+  private visitCommand(
+    node: SyntaxNode,
+    place: Place,
+    late: readonly SyntaxNode[],
+    dash: readonly Word[] = [],
+  ): void {
     const source = place.script.source;
     const redirects = node.children.filter(({ type }) => /_redirect$/.test(type));
     const stdin = this.toStdin(redirects, place);
@@ -538,7 +588,13 @@ class CommandWalk {
       end = child.end;
     }
     const scope = this.toScope(place, node.start);
-    const words = toRuns(parts).flatMap((run) => toWords(run, scope));
+    const isLate = (run: readonly SyntaxNode[]): boolean => late.some((word) => word === run[0]);
+    const runs = toRuns(parts);
+    const words = [
+      ...runs.filter((run) => !isLate(run)).flatMap((run) => toWords(run, scope)),
+      ...dash,
+      ...runs.filter(isLate).flatMap((run) => toWords(run, scope)),
+    ];
     const assignments = assigned.map((child) => this.toAssignment(child, scope));
     this.then(
       () =>
@@ -708,6 +764,7 @@ class CommandWalk {
       ...place,
       where,
       wrappers: [...place.wrappers, program],
+      isHomeKnown: place.isHomeKnown && !CHANGES_HOME.test(program),
       isShell: place.isShell && isSameShell,
       shell: isSameShell
         ? place.shell
@@ -739,7 +796,7 @@ class CommandWalk {
         if (launch.code.kind === "unresolved")
           this.report("unresolved_code", launch.code.source, { program });
         else
-          this.runCode(launch.code.text, {
+          this.startCode(launch.code.text, program, {
             ...this.toInner(outside, launch.layer),
             isShell: isSameShell ? place.isShell : true,
           });
@@ -747,7 +804,7 @@ class CommandWalk {
       case "input": {
         const given = place.stdin.text;
         if (given?.kind === "literal" && launch.language === "bash")
-          this.runCode(given.text, {
+          this.startCode(given.text, program, {
             ...this.toInner(outside, "heredoc"),
             isShell: true,
             stdin: { kind: "inherited" },
@@ -767,6 +824,18 @@ class CommandWalk {
         this.report("script_file", toSource(launch.file), { program, language: launch.language });
         return;
     }
+  }
+
+  private startCode(code: string, program: string, place: Place): void {
+    const dialect = /^(eval|trap|alias)$/.test(program)
+      ? place.dialect
+      : program === "bash" || program === "rbash"
+        ? "bash"
+        : /^(zsh|ksh|ksh93|mksh)$/.test(program)
+          ? "zsh"
+          : "posix";
+    if (dialect === "zsh" && ZSH_ONLY.test(code)) this.report("foreign_shell", code);
+    this.runCode(code, { ...place, dialect });
   }
 
   private changeDirectory(program: string, argv: readonly Word[], place: Place): void {

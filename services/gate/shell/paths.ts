@@ -148,6 +148,14 @@ const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: W
     },
   ],
   [
+    "flock",
+    (args: readonly Word[], write: Write) => {
+      const { operands } = scanAllOptions(args, "-E -w -c --conflict-exit-code --timeout --wait --command");
+      const [lock] = operands;
+      if (lock !== undefined && !(lock.kind === "literal" && /^\d+$/.test(lock.text))) write(lock, "file");
+    },
+  ],
+  [
     "find",
     (args: readonly Word[], write: Write, here: Word) => {
       const roots: Word[] = [];

@@ -6,7 +6,8 @@ import type { SyntaxNode } from "./syntax-tree.ts";
 export type WordScope = {
   readonly source: string;
   readonly constants: ReadonlyMap<string, string>;
-  readonly home: string | undefined;
+  /** Undefined: not known, and written `~`. Null: not the one that `~` means elsewhere. */
+  readonly home: string | undefined | null;
   /** Value of `$IFS` is the default one, so that splitting is known. */
   readonly splitsOnBlanks: boolean;
   readonly onMismatch: (detail: string) => void;
@@ -53,7 +54,8 @@ function toWord(parts: readonly Part[], source: string, scope: WordScope): Word 
     if (part.kind === "text" || part.kind === "split") {
       text += part.text;
       mask += part.kind === "text" && !part.isQuoted ? part.text : "\0".repeat(part.text.length);
-      if (part.kind === "split" && (!scope.splitsOnBlanks || /[\s*?[\\]/.test(part.text))) reason ??= "variable";
+      if (part.kind === "split" && (!scope.splitsOnBlanks || /[\s*?[\\]/.test(part.text)))
+        reason ??= "variable";
     } else if (part.kind === "home" && text === "" && !startsAtHome) {
       startsAtHome = true;
     } else {
@@ -79,7 +81,8 @@ function toWord(parts: readonly Part[], source: string, scope: WordScope): Word 
       prefix ??= "";
     }
   }
-  if (startsAtHome && scope.home !== undefined && reason === undefined)
+  if (startsAtHome && scope.home === null) reason ??= "variable";
+  if (startsAtHome && typeof scope.home === "string" && reason === undefined)
     return { kind: "literal", text: scope.home + text };
   if (startsAtHome && reason === undefined)
     return { kind: "unresolved", reason: "home", source: `~${text}`, prefix: "" };

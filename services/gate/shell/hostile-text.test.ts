@@ -1,0 +1,52 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { loadBashParser } from "./load-bash-parser.ts";
+import { parseCommand } from "./parse-command.ts";
+import type { BashParser } from "./syntax-tree.ts";
+import { MAX_TEXT } from "./text-guards.ts";
+
+let parser: BashParser;
+beforeAll(async () => {
+  parser = await loadBashParser();
+});
+const kinds = (text: string): string[] =>
+  parseCommand(parser, text, { cwd: "/work" }).opaque.map(({ kind }) => kind);
+
+describe("hostile text", () => {
+  it("beyond the limit is refused before the grammar sees it", () => {
+    const unused: BashParser = {
+      parse: () => {
+        throw new Error("the grammar was asked");
+      },
+    };
+    const refused = (text: string): string[] =>
+      parseCommand(unused, text, { cwd: "/work" }).opaque.map(({ kind }) => kind);
+    expect(refused("a".repeat(1 << 20))).toEqual(["too_large"]);
+    expect(refused("$(".repeat(10_000) + "rm" + ")".repeat(10_000))).toEqual(["too_deep"]);
+    expect(refused("$(".repeat(MAX_TEXT / 2))).toEqual(["too_deep"]);
+    expect(refused("rm\0x")).toEqual(["control_character"]);
+    expect(refused("rm\r\nls")).toEqual(["control_character"]);
+    expect(refused("rm\u00a0x")).toEqual(["lookalike_character"]);
+    expect(refused("rm \ufffd")).toEqual(["lookalike_character"]);
+    expect(refused("r\\\nm x")).toEqual(["grammar_mismatch"]);
+  });
+
+  it("of any shape ends as opaque, or with every program found", () => {
+    let nested = "rm x";
+    for (let depth = 0; depth < 11; depth += 1) nested = `sh -c '${nested.replaceAll("'", "'\\''")}'`;
+    expect(kinds(nested)).toEqual(["too_large"]);
+    expect(kinds("env ".repeat(16_000))).toEqual(["too_deep"]);
+    expect(kinds("a | ".repeat(12_000) + "b")).toContain("too_large");
+    expect(kinds("if a; then ".repeat(1_000) + "b; " + "fi; ".repeat(1_000))).toEqual(["too_deep"]);
+    expect(kinds('"$x"'.repeat(16_000))).not.toEqual([]);
+    expect(kinds("'".repeat(MAX_TEXT - 1))).not.toEqual([]);
+    expect(kinds("`".repeat(MAX_TEXT - 1))).not.toEqual([]);
+    expect(kinds("{".repeat(MAX_TEXT))).toEqual(["too_deep"]);
+  });
+
+  it("does not keep the parser from reading the next command", () => {
+    kinds("`".repeat(60_000));
+    expect(parseCommand(parser, "rm x", { cwd: "/work" }).commands.map(({ program }) => program)).toEqual([
+      "rm",
+    ]);
+  });
+});
