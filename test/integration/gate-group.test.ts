@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { GateAnswer } from "../../schemas/gate.ts";
 import { Fault } from "../../schemas/faults.ts";
 import type { Database, Tx } from "../../services/platform/postgres.ts";
+import { eventually } from "../harness/eventually.ts";
 import type { GateRig } from "../harness/gate-rig.ts";
 import { createGateRig, ownRequest, testCodec } from "../harness/gate-rig.ts";
 import { claudeCall, claudeDenial, claudeEnd, codexCall } from "../harness/hook-payloads.ts";
@@ -103,6 +104,33 @@ describe("deciding and committing", () => {
     const next = await running.post("/v1/gate/decide", ownRequest("shell.run", { command: "ls" }));
     expect(next.json).toMatchObject({ decision: "deny", reason_code: "TENANT_FROZEN" });
     await rig.admin.query("UPDATE access.tenants SET state = 'active' WHERE tenant_id = 'acme'");
+  });
+
+  it("lets a freeze through within a second while calls never stop", async () => {
+    const busy = [await rig.gate(), await rig.gate()];
+    let isOver = false;
+    let asked = 0;
+    const callers = Array.from({ length: 12 }, async (_, caller) => {
+      while (!isOver) {
+        asked += 1;
+        await busy[caller % 2]?.post("/v1/gate/decide", ownRequest("shell.run", { command: "ls" }));
+      }
+    });
+    await eventually(() => asked > 100);
+    const waits: number[] = [];
+    try {
+      for (const state of ["frozen", "active", "frozen", "active"]) {
+        const startedMs = performance.now();
+        await rig.admin.query("UPDATE access.tenants SET state = $1 WHERE tenant_id = 'acme'", [state]);
+        waits.push(performance.now() - startedMs);
+        const settled = await busy[0]?.post("/v1/gate/decide", ownRequest("shell.run", { command: "ls" }));
+        expect(settled?.json).toMatchObject({ decision: state === "frozen" ? "deny" : "allow" });
+      }
+    } finally {
+      isOver = true;
+      await Promise.all(callers);
+    }
+    expect(Math.max(...waits)).toBeLessThan(1_000);
   });
 
   it("denies after three times when the facts keep changing, and records it", async () => {
