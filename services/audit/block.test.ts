@@ -38,7 +38,9 @@ describe("block", () => {
 
   // The byte form is a contract with every block that was ever sealed: a change is a new version.
   it("keeps its byte form", () => {
-    expect(toBlockDigest(block).toString("hex")).toMatchInlineSnapshot(`"4f3bd95fa9bef0965dfd5a23c7f2782aece21961a6e9131157bd86df146d45df"`);
+    expect(toBlockDigest(block).toString("hex")).toMatchInlineSnapshot(
+      `"4f3bd95fa9bef0965dfd5a23c7f2782aece21961a6e9131157bd86df146d45df"`,
+    );
   });
 
   it("reads its marks back", () => {
