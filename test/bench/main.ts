@@ -31,7 +31,7 @@ const endDeadlineMs = 15_000;
 /** Set by Ctrl-C: what fails from then on fails because its servers are gone. */
 let leaving = false;
 
-function sizeOf(name: string, byDefault: number): number {
+function sizeOf(name: (typeof sizeNames)[number], byDefault: number): number {
   const text = process.env[name];
   if (text === undefined || text === "") return byDefault;
   const value = Number(text);
@@ -39,17 +39,20 @@ function sizeOf(name: string, byDefault: number): number {
   return value;
 }
 
+/** Settings of the environment; bash keeps SECONDS for itself, hence DURATION, which is in seconds. */
+const sizeNames = ["ROWS", "REPS", "DURATION", "MINUTES"] as const;
+
 function readSizes(): Sizes {
   return {
     rows: sizeOf("ROWS", 200_000),
     repetitions: sizeOf("REPS", 3),
-    seconds: sizeOf("SECONDS", 10),
+    seconds: sizeOf("DURATION", 10),
     minutes: sizeOf("MINUTES", 5),
   };
 }
 
 function commandOf(name: string): string {
-  const set = ["ROWS", "REPS", "SECONDS", "MINUTES"].flatMap((size) => {
+  const set = sizeNames.flatMap((size) => {
     const value = process.env[size];
     return value === undefined || value === "" ? [] : [`${size}=${value}`];
   });
