@@ -10,7 +10,7 @@ import type { TenantKeys } from "../platform/vault-seal.ts";
 import { insertEvidenceStatement, sealPayload } from "../platform/vault-seal.ts";
 import type { Stage } from "./decide.ts";
 import { defaultStages } from "./decide.ts";
-import { commitGroup } from "./group-commit.ts";
+import { CallerGaveUp, commitGroup } from "./group-commit.ts";
 import { createGroupQueue } from "./group-queue.ts";
 import type { HookOutcome, HookWork } from "./hook-work.ts";
 import type { QueuedCall } from "./queued-call.ts";
@@ -47,6 +47,8 @@ const defaultMaxInFlight = 2;
 /** About a second of work; what comes on top would only time out. */
 const defaultMaxWaiting = 2_048;
 const maxAttempts = 3;
+/** How long past its budget a caller waits for the answer to a COMMIT that is on the wire: a slow disk, not an outage. */
+const commitGraceMs = 1_000;
 /** Larger payloads go to the vault by themselves, so that they do not weigh on the group's commit. */
 const inlineMaxBytes = 65_536;
 
@@ -78,7 +80,11 @@ export function createCommitter(options: CommitterOptions): Committer {
         clearTimeout(timer);
         resolve(outcome);
       };
-      const timer = setTimeout(() => answer({ kind: "failed", code: "GATE_TIMEOUT" }), budgetMs);
+      const giveUp = (): void => answer({ kind: "failed", code: "GATE_TIMEOUT" });
+      let timer = setTimeout(() => {
+        if (call?.isCommitting === true) timer = setTimeout(giveUp, commitGraceMs);
+        else giveUp();
+      }, budgetMs);
       try {
         call = toQueuedCall(work, options.bundle, answer);
         enqueue(call);
@@ -142,6 +148,10 @@ export function createCommitter(options: CommitterOptions): Committer {
 
   /** What a failed commit means: somebody else won, the database is away, or one call spoils it for all. */
   async function recover(group: readonly QueuedCall[], error: unknown): Promise<void> {
+    if (error instanceof CallerGaveUp) {
+      await runGroup(group);
+      return;
+    }
     const code = toCode(error);
     if (code === "DATABASE_CONFLICT") {
       const tired = group.filter((call) => call.attempts >= maxAttempts);

@@ -32,7 +32,7 @@ export interface GroupCommitOptions {
 export interface GroupResult {
   /** Calls that were written. */
   readonly committed: number;
-  /** Of these, the ones whose caller had given up before. */
+  /** Of these, the ones whose COMMIT took so long that their caller was told no. */
   readonly late: number;
   /** Calls whose facts changed, or that another gate took: to be decided again. */
   readonly lost: readonly QueuedCall[];
@@ -65,9 +65,10 @@ export async function commitGroup(
     tenantKeys: await openKeys(options.keys, leaders),
   };
   const prepared = leaders.map((call) => prepareCall(call, context));
-  const committed = await database.transaction((tx) => write(tx, prepared, facts, context.nowMs, options));
+  const committed = await commitOrUndo(database, leaders, (tx) =>
+    write(tx, prepared, facts, context.nowMs, options),
+  );
   if (committed.length > 0) notifyOutbox(database);
-  // The budget can end while the commit is on its way: that caller was told no, and the right lapses unused.
   const late = committed.filter(({ queued }) => queued.isSettled).length;
   for (const one of committed) one.queued.answer(toOutcome(one));
   const written = new Set(committed.map(({ queued }) => queued));
@@ -77,6 +78,32 @@ export async function commitGroup(
     lost: leaders.filter((call) => !written.has(call)),
     followers,
   };
+}
+
+/** A caller gave up between the claim of its call and the commit: the others' work is done again without it. */
+export class CallerGaveUp extends Error {}
+
+/**
+ * Commits what `work` wrote, unless a caller of it was told no meanwhile. From here to the database's answer nobody
+ * tells a caller no: whether the call is decided is not known.
+ * INVARIANT: a caller that was told no finds no allow in the trail, as long as the database answers a COMMIT within
+ * `commitGraceMs` (test/integration/gate-group.test.ts "does not record an allow for a caller that gave up").
+ */
+async function commitOrUndo(
+  database: Database,
+  calls: readonly QueuedCall[],
+  work: (tx: Tx) => Promise<readonly PreparedCall[]>,
+): Promise<readonly PreparedCall[]> {
+  try {
+    return await database.transaction(async (tx) => {
+      const won = await work(tx);
+      if (won.some(({ queued }) => queued.isSettled)) throw new CallerGaveUp();
+      for (const { queued } of won) queued.isCommitting = true;
+      return won;
+    });
+  } finally {
+    for (const call of calls) call.isCommitting = false;
+  }
 }
 
 /** What needs no decision: an unknown tenant, and a call that was decided or recorded before. */

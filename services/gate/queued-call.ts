@@ -29,6 +29,8 @@ export interface QueuedCall {
   attempts: number;
   /** The caller has its answer, and waits no more. */
   isSettled: boolean;
+  /** Its COMMIT is on the wire: whether it is decided is not known before the database answers. */
+  isCommitting: boolean;
 }
 
 /** Puts a call together with its keys. */
@@ -50,5 +52,6 @@ export function toQueuedCall(work: HookWork, bundle: Bundle, answer: QueuedCall[
     requestRef: null,
     attempts: 0,
     isSettled: false,
+    isCommitting: false,
   };
 }

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { GateAnswer } from "../../schemas/gate.ts";
 import { Fault } from "../../schemas/faults.ts";
@@ -241,6 +242,52 @@ describe("a database that goes away", () => {
     }
     await running.gate.close();
     expect(await rowsOf("hanging")).toEqual([0, 0, 0]);
+  });
+
+  it("does not record an allow for a caller that gave up, and its neighbours get theirs", async () => {
+    let isSlow = true;
+    const database = wrapped(rig.database(), {
+      async onQuery(text) {
+        if (!isSlow || !text.includes("outbox.append")) return;
+        isSlow = false;
+        await wait(400);
+      },
+    });
+    const running = await rig.gate({ database, budgetMs: 250 });
+    const gaveUp = await running.post(
+      "/v1/gate/decide",
+      ownRequest("shell.run", { command: "ls" }, { session_id: "gave-up" }),
+    );
+    expect(gaveUp.json).toMatchObject({ decision: "deny", reason_code: "GATE_TIMEOUT" });
+    const next = await running.post(
+      "/v1/gate/decide",
+      ownRequest("shell.run", { command: "ls" }, { session_id: "came-later" }),
+    );
+    expect(next.json).toMatchObject({ decision: "allow" });
+    await running.gate.close();
+    expect(await rowsOf("gave-up")).toEqual([0, 0, 0]);
+    expect(await rowsOf("came-later")).toEqual([1, 1, 1]);
+  });
+
+  it("gives the true answer late rather than a false one in time, when the COMMIT is slow", async () => {
+    const inner = rig.database();
+    const database: Database = {
+      ...inner,
+      transaction: (work) =>
+        inner.transaction(async (tx) => {
+          const result = await work(tx);
+          await wait(400);
+          return result;
+        }),
+    };
+    const running = await rig.gate({ database, budgetMs: 250 });
+    const answer = await running.post(
+      "/v1/gate/decide",
+      ownRequest("shell.run", { command: "ls" }, { session_id: "slow-commit" }),
+    );
+    expect(answer.json).toMatchObject({ decision: "allow", repeated: false });
+    await running.gate.close();
+    expect(await rowsOf("slow-commit")).toEqual([1, 1, 1]);
   });
 
   it("denies and writes nothing by halves when its connections are cut in the middle", async () => {
