@@ -24,7 +24,7 @@ import { parseCommand } from "../../services/gate/shell/parse-command.ts";
 import type { ParsedCommand, SimpleCommand, Word } from "../../services/gate/shell/parsed-command.ts";
 import { PROGRAM_TABLE } from "../../services/gate/shell/program-table.ts";
 import type { BashParser } from "../../services/gate/shell/syntax-tree.ts";
-import { readCorpus, wrapCommand } from "../corpus/commands/corpus.ts";
+import { readCorpus, readSpellings, wrapCommand } from "../corpus/commands/corpus.ts";
 
 /**
  * bash itself says what a command line runs. Each command is run in an empty machine: a tree of its own as root
@@ -35,7 +35,7 @@ import { readCorpus, wrapCommand } from "../corpus/commands/corpus.ts";
 const run = promisify(execFile);
 const CWD = "/work";
 const HOME = "/home/u";
-const LIMIT = 1_000;
+const WRAPPINGS = 250;
 
 /** Real programs behind the stubs. None of them can do more than write files below the three writable folders. */
 const REAL =
@@ -313,14 +313,17 @@ describe("what bash really runs", () => {
 
   beforeAll(async () => {
     parser = await loadBashParser();
+    // An opaque parse promises nothing: only the others are put to bash.
+    const isClear = (text: string): boolean => parse(text).opaque.length === 0;
     const random = fc.sample(
       fc.tuple(fc.constantFrom(...corpus), fc.array(fc.nat({ max: 1_000 }), { minLength: 1, maxLength: 4 })),
-      { seed: 20, numRuns: Math.max(0, LIMIT - corpus.length) },
+      { seed: 20, numRuns: WRAPPINGS },
     );
     const texts = [
       ...corpus.map(({ text }) => text),
+      ...readSpellings(),
       ...random.map(([{ text }, layers]) => wrapCommand(text, layers).text),
-    ].slice(0, LIMIT);
+    ].filter(isClear);
     const words = new Set([
       ...PROGRAM_TABLE.keys(),
       ...texts.flatMap((text) => text.match(/[A-Za-z0-9_][\w.+-]*/g) ?? []),
@@ -345,12 +348,10 @@ describe("what bash really runs", () => {
     expect(missed).toEqual([]);
   });
 
-  it("was recorded for most commands, and most parses of it are no way out", () => {
+  it("was recorded for most commands", () => {
+    expect(recordings.length).toBeGreaterThan(600);
     expect(recordings.filter(({ calls }) => calls.length > 0).length).toBeGreaterThan(recordings.length / 2);
-    expect(recordings.filter(({ text }) => parse(text).opaque.length === 0).length).toBeGreaterThan(
-      recordings.length / 3,
-    );
-    expect(recordings.filter(({ changed }) => changed.length > 0).length).toBeGreaterThan(50);
+    expect(recordings.filter(({ changed }) => changed.length > 0).length).toBeGreaterThan(200);
   });
 
   it("exposes a parser that misses substitutions", () => {

@@ -244,6 +244,8 @@ function toShell(program: string, args: readonly Word[]): readonly Launch[] {
   while (rest[0]?.kind === "literal" && rest[0].text.startsWith("+")) rest = rest.slice(1);
   const first = rest[0];
   const has = (name: string): boolean => scan.options.some((option) => option.name === name);
+  // An interactive shell reads its start files and keeps a history.
+  if (has("-i")) launches.push(toOpaque("code_from_input", "interactive", program));
   if (has("-c"))
     return [
       ...launches,

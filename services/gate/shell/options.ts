@@ -33,6 +33,7 @@ export function scanLeadingOptions(
     const word = args[at];
     if (word === undefined) break;
     if (word.kind === "unresolved") {
+      if (known.flags.trim() === "" && known.values.trim() === "") break;
       if (word.prefix !== "" && !word.prefix.startsWith("-")) break;
       if (word.reason === "home" || word.source.startsWith("<(")) break;
       const name = /^(--[\w-]+)=/.exec(word.prefix)?.[1];

@@ -315,7 +315,7 @@ class CommandWalk {
         return;
       case "case_item":
         this.visitAll(
-          node.children.filter(({ field }) => field !== "termination" && field !== "fallthrough"),
+          node.children.filter(({ type }) => !/^;;?&?$/.test(type) || type === ";"),
           place,
         );
         return;
@@ -715,8 +715,8 @@ class CommandWalk {
   /** One command by its words; what it starts follows as further steps. */
   private interpret(words: readonly Word[], assignments: readonly Assignment[], place: Place): void {
     let [head, ...argv] = words;
-    while (head?.kind === "literal" && head.text === "!" && place.wrappers.at(-1) === "time")
-      [head, ...argv] = argv;
+    // `! ! rm x` and `time ! rm x` run rm; the grammar takes the second `!` for a program.
+    while (head?.kind === "literal" && head.text === "!") [head, ...argv] = argv;
     if (head === undefined) return;
     const isAtHome = head.kind === "unresolved" && head.reason === "home" && head.source.startsWith("~/");
     if (head.kind === "unresolved" && !isAtHome) {
@@ -747,6 +747,12 @@ class CommandWalk {
     if (/^(read|printf|mapfile|readarray|getopts)$/.test(program))
       for (const word of program === "printf" ? argv.slice(0, 2) : argv)
         if (word.kind === "literal") this.judgeName(word.text.replace(/^-v/, "").replace(/\[.*/s, ""));
+    const isInteger =
+      /^(declare|typeset|local|readonly|export)$/.test(program) &&
+      argv.some((word) => /^-\w*i/.test(toSource(word)));
+    if (program === "let") for (const word of argv) this.judgeArithmetic(toSource(word), place);
+    if (isInteger && place.script.textVariables.size > 0)
+      this.report("arithmetic_text", argv.map(toSource).join(" "));
     if (place.where === "here") {
       const effects = toPathEffects(program, argv, place.shell.directories);
       for (const write of effects.writes) this.addWrite(write);

@@ -88,7 +88,9 @@ export function toPathEffects(program: string, args: readonly Word[], directorie
       write(value, "file");
     if (value !== undefined && hasName(shape.into, name)) write(value, "tree");
   }
-  const isScriptGiven = (program === "sed" || /awk|grep/.test(program)) && has("-e -f --expression --file");
+  const isScriptGiven =
+    has("--reference") ||
+    ((program === "sed" || /awk|grep/.test(program)) && has("-e -f --expression --file"));
   const after = operands.slice(isScriptGiven ? 0 : 1);
   if (!has(shape.unless) && (shape.onlyWith === undefined || has(shape.onlyWith))) {
     if (shape.writes === "all") operands.forEach((word) => write(word, shape.extent));
@@ -110,11 +112,35 @@ export function toPathEffects(program: string, args: readonly Word[], directorie
         operands.forEach((word) => write(word, "tree"));
     }
   }
+  if (program === "install" && has("-d --directory")) operands.forEach((word) => writeParents(word, write));
   if (program === "mkdir" && has("-p --parents")) operands.forEach((word) => writeParents(word, write));
+  const suffix = program === "sed" ? toBackupSuffix(args) : "";
+  if (suffix !== "") after.forEach((word) => write(withSuffix(word, suffix), "file"));
+  if (program === "uniq" && operands[1] !== undefined) write(operands[1], "file");
   if (shape.reads === "all") operands.forEach(read);
   if (shape.reads === "after_first") after.forEach(read);
   if (shape.reads === "but_last") operands.slice(0, -1).forEach(read);
   return effects;
+}
+
+/** `sed -i.bak`: the letters behind `-i` name the copy that is kept. */
+function toBackupSuffix(args: readonly Word[]): string {
+  for (const word of args) {
+    const text = word.kind === "literal" ? word.text : word.prefix;
+    const match = /^(?:-[nrEsuz]*i|--in-place=)([\s\S]+)$/.exec(text);
+    if (match?.[1] !== undefined) return match[1];
+  }
+  return "";
+}
+
+function withSuffix(word: Word, suffix: string): Word {
+  if (word.kind === "literal" && !/[*/]/.test(suffix)) return { kind: "literal", text: word.text + suffix };
+  return {
+    kind: "unresolved",
+    reason: "variable",
+    source: `${word.kind === "literal" ? word.text : word.source}${suffix}`,
+    prefix: "",
+  };
 }
 
 const isRemote = (program: string, word: Word): boolean =>
@@ -153,6 +179,18 @@ const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: W
       const { operands } = scanAllOptions(args, "-E -w -c --conflict-exit-code --timeout --wait --command");
       const [lock] = operands;
       if (lock !== undefined && !(lock.kind === "literal" && /^\d+$/.test(lock.text))) write(lock, "file");
+    },
+  ],
+  [
+    "mktemp",
+    (args: readonly Word[], write: Write) => {
+      const { options, operands } = scanAllOptions(args, "-p --suffix");
+      const folder = options.find(({ name }) => /^(-p|--tmpdir)$/.test(name))?.value;
+      const [template] = operands;
+      if (template?.kind === "unresolved") write(template, "tree");
+      else if (template === undefined || folder !== undefined || options.some(({ name }) => name === "-t"))
+        write(folder ?? { kind: "literal", text: "/tmp" }, "tree");
+      else write({ kind: "literal", text: template.text.replace(/[^/]*$/, "") || "." }, "tree");
     },
   ],
   [

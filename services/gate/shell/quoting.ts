@@ -59,14 +59,14 @@ const ANSI_LETTERS: Readonly<Record<string, string>> = {
 /** Decodes the inside of `$'…'`; undefined when it makes bytes that are no ASCII. */
 export function toAnsiText(text: string): string | undefined {
   const escape =
-    /\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c([\s\S])|([\s\S]))/g;
+    /\\(?:x\{([0-9A-Fa-f]{1,8})\}|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c([\s\S])|([\s\S]))/g;
   let out = "";
   let from = 0;
   for (const match of text.matchAll(escape)) {
     out += text.slice(from, match.index);
     from = match.index + match[0].length;
-    const [, hex, short, long, octal, control, letter] = match;
-    const code = hex ?? short ?? long;
+    const [, braced, hex, short, long, octal, control, letter] = match;
+    const code = braced ?? hex ?? short ?? long;
     if (letter !== undefined) {
       out += ANSI_LETTERS[letter] ?? `\\${letter}`;
       continue;

@@ -26,6 +26,11 @@ export function readCorpus(): (CorpusCommand & { readonly family: string })[] {
     });
 }
 
+/** Odd spellings without hand-written answers: bash itself says what each of them runs and writes. */
+export function readSpellings(): readonly string[] {
+  return JSON.parse(readFileSync(join(import.meta.dirname, "spellings/spellings.json"), "utf8")) as string[];
+}
+
 const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 /** Layers that take any script. Each keeps what runs inside it, and some add a program of their own. */
 const LAYERS: readonly ((script: string) => string)[] = [
