@@ -101,6 +101,25 @@ export async function readReadiness(port: number): Promise<{ ready: boolean; tex
   }
 }
 
+/** How far behind a service is, from its metrics: the host by records and seconds, the relay by the oldest waiting row. */
+export async function readLag(port: number): Promise<string> {
+  const text = await fetch(`http://127.0.0.1:${String(port)}/metrics`, { signal: AbortSignal.timeout(2_000) })
+    .then((response) => response.text())
+    .catch(() => "");
+  const values = (name: string): number[] =>
+    [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, "gm"))].map((found) => Number(found[1]));
+  const records = values("fabric_host_lag_records");
+  const waiting = values("fabric_outbox_backlog_age_seconds");
+  return [
+    ...(records.length === 0
+      ? []
+      : [
+          `${String(records.reduce((sum, one) => sum + one, 0))} records, ${Math.max(...values("fabric_host_lag_seconds"), 0).toFixed(1)} s`,
+        ]),
+    ...(waiting.length === 0 ? [] : [`outbox ${Math.max(...waiting).toFixed(1)} s`]),
+  ].join(" · ");
+}
+
 /** Every service process of the stack that is alive. */
 export async function listServiceProcesses(files: LocalFiles): Promise<ServiceProcess[]> {
   const names = await readdir(files.dir).catch(() => [] as string[]);

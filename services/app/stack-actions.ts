@@ -11,6 +11,7 @@ import type { RoleStarters } from "./serve.ts";
 import { serveRoles, toRoles } from "./serve.ts";
 import {
   listServiceProcesses,
+  readLag,
   readReadiness,
   startServiceProcess,
   stopServiceProcesses,
@@ -77,8 +78,8 @@ async function status(place: Place, common: Common) {
   const servers = await stackStatus({ rootDir: place.rootDir, name: common.stack });
   const services = await Promise.all(
     (await listServiceProcesses(files)).map(async (one) => {
-      const { ready, body } = await readReadiness(one.port);
-      return { ...one, ready, readiness: body };
+      const [{ ready, body }, lag] = await Promise.all([readReadiness(one.port), readLag(one.port)]);
+      return { ...one, ready, readiness: body, lag };
     }),
   );
   const rows = [
@@ -86,6 +87,7 @@ async function status(place: Place, common: Common) {
       part.name,
       part.healthy ? "up" : "down",
       String(part.pid ?? "-"),
+      "",
       part.name === "kafka"
         ? (servers.kafkaBrokers?.join(",") ?? "-")
         : part.name === "registry"
@@ -96,6 +98,7 @@ async function status(place: Place, common: Common) {
       one.name,
       one.ready ? "up" : "not ready",
       String(one.pid),
+      one.lag,
       `http://127.0.0.1:${String(one.port)}/readyz`,
     ]),
   ];
@@ -108,7 +111,7 @@ async function status(place: Place, common: Common) {
     text:
       servers.parts.length === 0 && services.length === 0
         ? `stack ${common.stack} is not up; start it with \`fabric up\``
-        : `${toTable(["PART", "STATE", "PID", "WHERE"], rows)}\n\nway: ${servers.way} · versions: ${Object.entries(
+        : `${toTable(["PART", "STATE", "PID", "LAG", "WHERE"], rows)}\n\nway: ${servers.way} · versions: ${Object.entries(
             servers.versions,
           )
             .map(([name, version]) => `${name} ${version}`)
