@@ -77,7 +77,7 @@ export async function runDemo(place: Place, common: Common, once: boolean): Prom
       "",
       toTable(["RUNS AT", "ADDRESS"], addresses),
       "",
-      ...tryNext(handle.postgresUrl, files.envFile),
+      ...tryNext(files.envFile),
     ].join("\n");
     if (!once && !common.signal.aborted) {
       screen.line(summary);
@@ -93,11 +93,11 @@ export async function runDemo(place: Place, common: Common, once: boolean): Prom
   }
 }
 
-function tryNext(_postgresUrl: string, envFile: string): string[] {
+function tryNext(envFile: string): string[] {
   return [
     "Try next, from another terminal:",
     `  psql "$(sed -n 's/^FABRIC_DATABASE_URL_ADMIN=//p' ${envFile})"`,
-    "    SELECT type, count(*) FROM analytics.audit_trail GROUP BY 1 ORDER BY 2 DESC;",
+    "    SELECT event_type, count(*) FROM analytics.audit_trail GROUP BY 1 ORDER BY 2 DESC;",
     "    SELECT tool, reason_code, count(*) FROM analytics.decisions WHERE decision = 'deny' GROUP BY 1, 2;",
     "  npx fabric tail agent.tool.denied --from-beginning --limit 5",
     "  npx fabric audit who call_demo_force_push",
