@@ -2,7 +2,6 @@ import { execFile } from "node:child_process";
 import {
   chmod,
   copyFile,
-  cp,
   link,
   lstat,
   mkdir,

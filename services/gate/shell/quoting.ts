@@ -12,6 +12,11 @@ export function hidesExpansion(text: string): boolean {
   return false;
 }
 
+/** Whether a word of the grammar has an unquoted character inside that ends a word for bash. */
+export function endsWord(text: string): boolean {
+  return /[\s;|&<>]/.test(text.replace(/\\[\s\S]/g, ""));
+}
+
 /** Text outside of quotes: a backslash quotes the next character, backslash-newline vanishes. */
 export function toUnquotedPieces(text: string): Piece[] {
   const pieces: Piece[] = [];

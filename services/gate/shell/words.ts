@@ -1,5 +1,5 @@
 import type { UnresolvedReason, Word } from "./parsed-command.ts";
-import { hidesExpansion, toAnsiText, toDoubleQuoted, toUnquotedPieces } from "./quoting.ts";
+import { endsWord, hidesExpansion, toAnsiText, toDoubleQuoted, toUnquotedPieces } from "./quoting.ts";
 import type { SyntaxNode } from "./syntax-tree.ts";
 
 /** What a word is read against: its script, the variables whose value is certain, and where to report a missed expansion. */
@@ -144,7 +144,8 @@ function toParts(
       // `$"…"`: the dollar belongs to the string.
       return next?.type === "string" ? [] : [{ kind: "text", text, isQuoted: true }];
     default:
-      if (hidesExpansion(text)) scope.onMismatch(text);
+      // The grammar takes the line end in front of `\\rm` into the word: two commands become one.
+      if (hidesExpansion(text) || endsWord(text)) scope.onMismatch(text);
       return toUnquotedPieces(text).map((piece) => ({ kind: "text", ...piece }));
   }
 }

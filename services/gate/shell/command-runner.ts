@@ -1,0 +1,272 @@
+import { mayRunText } from "./arithmetic.ts";
+import { toEmbedded } from "./embedded-code.ts";
+import { toLaunches, toSource } from "./launch.ts";
+import type { Launch } from "./launch.ts";
+import type { Assignment, Layer, OpaqueReason, SimpleCommand, Word, WrittenPath } from "./parsed-command.ts";
+import { resolvePath, toPathEffects, toPaths } from "./paths.ts";
+import { BUILTIN_NAMES, PROGRAM_TABLE, SYSTEM_DIRECTORIES } from "./program-table.ts";
+import { classifyVariable } from "./variable-table.ts";
+
+import { CHANGES_DIRECTORY, union } from "./place.ts";
+import type { ParseContext, Place } from "./place.ts";
+
+const MAX_WRAPPERS = 24;
+/** Words that the grammar should have read as syntax; where they stand for a program it has lost its way. */
+const RESERVED =
+  /^(\{|\}|if|then|elif|else|fi|for|while|until|do|done|case|esac|select|function|in|\[\[|\]\]|\(|\)|\(\()$/;
+const CHANGES_HOME = /^(sudo|doas|su|env|runuser|pkexec|unshare|exec)$/;
+const ZSH_ONLY = /(^|\s)=\w|[*?\])]\(|\$\{\(|=\(|\b(autoload|zmodload)\b/;
+
+/** What one command does, by its words: the programs that it starts, the paths that it writes, the code that it hands on. */
+export abstract class CommandRunner {
+  protected readonly context: ParseContext;
+  protected readonly steps: (() => void)[] = [];
+  protected readonly functions = new Set<string>();
+  protected readonly commands: SimpleCommand[] = [];
+  protected readonly writes = new Map<string, WrittenPath>();
+  protected readonly reads = new Set<string>();
+  protected readonly operands = new Set<string>();
+  protected readonly opaque = new Map<string, OpaqueReason>();
+  /** A function's or a loop's body was read with the directory of its definition. */
+  protected keepsDirectories = false;
+
+  constructor(context: ParseContext) {
+    this.context = context;
+  }
+
+  protected abstract runCode(text: string, place: Place): void;
+
+  protected report(kind: OpaqueReason["kind"], detail: string, more: Partial<OpaqueReason> = {}): void {
+    const reason: OpaqueReason = { kind, detail: detail.slice(0, 2_000), ...more };
+    this.opaque.set(`${kind} ${reason.detail}`, reason);
+  }
+
+  /** Steps run in the order given. */
+  protected then(...steps: (() => void)[]): void {
+    for (let at = steps.length - 1; at >= 0; at -= 1) {
+      const step = steps[at];
+      if (step !== undefined) this.steps.push(step);
+    }
+  }
+
+  protected toInner(place: Place, layer: Layer): Place {
+    return { ...place, within: [...place.within, layer].slice(-40) };
+  }
+
+  protected toCopy(place: Place, layer: Layer): Place {
+    return { ...this.toInner(place, layer), shell: { ...place.shell, lastCd: undefined } };
+  }
+
+  protected addWrite(write: WrittenPath): void {
+    this.writes.set(
+      `${write.extent} ${write.path}`,
+      this.writes.get(`${write.extent} ${write.path}`) ?? write,
+    );
+  }
+
+  protected judgeName(name: string): void {
+    if (classifyVariable(name, undefined) !== "none") this.report("environment", name);
+  }
+
+  protected judgeAssignments(assignments: readonly Assignment[], place: Place): void {
+    for (const { name, value } of assignments) {
+      const bare = name.replace(/\[.*/s, "").replace(/\+$/, "");
+      const effect = classifyVariable(bare, value.kind === "literal" ? value.text : undefined);
+      if (effect === "search_path") this.report("search_path", `${name}=${toSource(value)}`);
+      if (effect === "loader") this.report("environment", `${name}=${toSource(value)}`);
+      if (effect === "command" && value.kind === "literal") {
+        if (value.text !== "" && !/^(TAR_OPTIONS|MAKEFLAGS)$/.test(bare))
+          this.runCode(value.text, { ...this.toCopy(place, "environment"), stdin: { kind: "inherited" } });
+        else if (value.text !== "" && !/^-j\d*$/.test(value.text))
+          this.report("environment", `${name}=${value.text}`);
+      } else if (effect === "command") this.report("unresolved_code", `${name}=${toSource(value)}`);
+    }
+  }
+
+  protected judgeArithmetic(text: string, place: Place): void {
+    if (mayRunText(text, place.script.textVariables)) this.report("arithmetic_text", text);
+  }
+
+  protected record(
+    program: string,
+    path: string,
+    argv: readonly Word[],
+    assignments: readonly Assignment[],
+    place: Place,
+  ): void {
+    const isNamed = !path.includes("/");
+    const directories = place.shell.directories;
+    this.commands.push({
+      program,
+      path,
+      kind:
+        isNamed && this.functions.has(path)
+          ? "function"
+          : isNamed && BUILTIN_NAMES.has(program)
+            ? "builtin"
+            : "program",
+      argv,
+      assignments,
+      within: place.within,
+      wrappers: place.wrappers,
+      cwd: directories?.length === 1 ? directories[0] : undefined,
+      where: place.where,
+      input: place.stdin.kind,
+      risk: PROGRAM_TABLE.get(program)?.risk ?? "unknown",
+    });
+  }
+
+  /** One command by its words; what it starts follows as further steps. */
+  protected interpret(words: readonly Word[], assignments: readonly Assignment[], place: Place): void {
+    let [head, ...argv] = words;
+    // `! ! rm x` and `time ! rm x` run rm; the grammar takes the second `!` for a program.
+    while (head?.kind === "literal" && head.text === "!") [head, ...argv] = argv;
+    if (head === undefined) return;
+    const isAtHome = head.kind === "unresolved" && head.reason === "home" && head.source.startsWith("~/");
+    if (head.kind === "unresolved" && !isAtHome) {
+      this.report("unresolved_program", [head, ...argv].map(toSource).join(" "));
+      return;
+    }
+    const path = toSource(head);
+    const program = path.includes("/") ? resolvePath("/", path).replace(/^.*\//, "") : path;
+    if (program === "" || RESERVED.test(path)) {
+      this.report("grammar_mismatch", path);
+      return;
+    }
+    this.record(program, path, argv, assignments, place);
+    if (
+      (path.includes("/") && !SYSTEM_DIRECTORIES.has(resolvePath("/", path).replace(/\/[^/]*$/, ""))) ||
+      (path.includes("/") && !/^[/~]/.test(path))
+    ) {
+      this.report("local_program", path, { program });
+      for (const file of toPaths(head, place.shell.directories) ?? [path]) this.operands.add(file);
+    }
+    if (place.wrappers.length >= MAX_WRAPPERS) {
+      this.report("too_deep", "too many wrappers", { program });
+      return;
+    }
+    if (!path.includes("/") && place.isShell && /^(cd|pushd|popd)$/.test(program))
+      this.changeDirectory(program, argv, place);
+    else if (!/^(command|builtin|time|eval)$/.test(program)) place.shell.lastCd = undefined;
+    if (/^(read|printf|mapfile|readarray|getopts)$/.test(program))
+      for (const word of program === "printf" ? argv.slice(0, 2) : argv)
+        if (word.kind === "literal") this.judgeName(word.text.replace(/^-v/, "").replace(/\[.*/s, ""));
+    const isInteger =
+      /^(declare|typeset|local|readonly|export)$/.test(program) &&
+      argv.some((word) => /^-\w*i/.test(toSource(word)));
+    if (program === "let") for (const word of argv) this.judgeArithmetic(toSource(word), place);
+    if (isInteger && place.script.textVariables.size > 0)
+      this.report("arithmetic_text", argv.map(toSource).join(" "));
+    if (place.where === "here") {
+      const effects = toPathEffects(program, argv, place.shell.directories);
+      for (const write of effects.writes) this.addWrite(write);
+      for (const read of effects.reads) this.reads.add(read);
+      for (const { kind, detail, ...more } of effects.opaque) this.report(kind, detail, more);
+    }
+    const launches = [...toLaunches(program, argv), ...toEmbedded(program, argv)];
+    this.then(...launches.map((launch) => () => this.start(launch, program, place)));
+  }
+
+  protected start(launch: Launch, program: string, place: Place): void {
+    const where = "where" in launch && launch.where !== undefined ? launch.where : place.where;
+    const isSameShell = "isSameShell" in launch && launch.isSameShell === true;
+    const outside: Place = {
+      ...place,
+      where,
+      wrappers: [...place.wrappers, program],
+      isHomeKnown: place.isHomeKnown && !CHANGES_HOME.test(program),
+      isShell: place.isShell && isSameShell,
+      shell: isSameShell
+        ? place.shell
+        : { directories: where === "here" ? place.shell.directories : undefined, lastCd: undefined },
+    };
+    switch (launch.kind) {
+      case "opaque":
+        this.report(launch.reason.kind, launch.reason.detail, {
+          program,
+          ...(launch.reason.language === undefined ? {} : { language: launch.reason.language }),
+        });
+        return;
+      case "words": {
+        const directory = launch.directory?.to;
+        const moved: Place =
+          directory === undefined
+            ? outside
+            : {
+                ...outside,
+                shell: { directories: toPaths(directory, place.shell.directories), lastCd: undefined },
+              };
+        this.then(
+          () => this.judgeAssignments(launch.assignments ?? [], outside),
+          () => this.interpret(launch.words, launch.assignments ?? [], moved),
+        );
+        return;
+      }
+      case "code":
+        if (launch.code.kind === "unresolved")
+          this.report("unresolved_code", launch.code.source, { program });
+        else
+          this.startCode(launch.code.text, program, {
+            ...this.toInner(outside, launch.layer),
+            isShell: isSameShell ? place.isShell : true,
+          });
+        return;
+      case "input": {
+        const given = place.stdin.text;
+        if (given?.kind === "literal" && launch.language === "bash")
+          this.startCode(given.text, program, {
+            ...this.toInner(outside, "heredoc"),
+            isShell: true,
+            stdin: { kind: "inherited" },
+          });
+        else if (given !== undefined && launch.language !== "bash")
+          this.report("inline_code", toSource(given), { program, language: launch.language });
+        else this.report("code_from_input", place.stdin.kind, { program, language: launch.language });
+        return;
+      }
+      case "file":
+        if (launch.file.kind === "unresolved" && launch.file.source.startsWith("<(")) {
+          this.report("code_from_input", launch.file.source, { program, language: launch.language });
+          return;
+        }
+        for (const file of toPaths(launch.file, place.shell.directories) ?? [toSource(launch.file)])
+          this.operands.add(file);
+        this.report("script_file", toSource(launch.file), { program, language: launch.language });
+        return;
+    }
+  }
+
+  protected startCode(code: string, program: string, place: Place): void {
+    const dialect = /^(eval|trap|alias)$/.test(program)
+      ? place.dialect
+      : program === "bash" || program === "rbash"
+        ? "bash"
+        : /^(zsh|ksh|ksh93|mksh)$/.test(program)
+          ? "zsh"
+          : "posix";
+    if (dialect === "zsh" && ZSH_ONLY.test(code)) this.report("foreign_shell", code);
+    this.runCode(code, { ...place, dialect });
+  }
+
+  protected changeDirectory(program: string, argv: readonly Word[], place: Place): void {
+    // A `cd` whose name was hidden from the search for it, after bodies were read without it.
+    if (this.keepsDirectories && !CHANGES_DIRECTORY.test(place.script.source))
+      this.report("unresolved_path", "a directory changed out of sight", { isWrite: true });
+    const operands = argv.filter((word) => !(word.kind === "literal" && /^-[LPe@]+$|^--$/.test(word.text)));
+    const [target] = operands;
+    const home: Word = { kind: "unresolved", reason: "home", source: "~", prefix: "" };
+    const word =
+      target ??
+      (this.context.home === undefined ? home : ({ kind: "literal", text: this.context.home } as const));
+    const isKnown =
+      program !== "popd" &&
+      operands.length <= 1 &&
+      !this.functions.has(program) &&
+      !(program === "pushd" && target === undefined) &&
+      !(word.kind === "literal" && /^([-+]\d*|)$/.test(word.text)) &&
+      !/CDPATH|HOME=/.test(place.script.source);
+    const to = isKnown ? toPaths(word, place.shell.directories) : undefined;
+    place.shell.directories = to === undefined ? undefined : union(place.shell.directories, to);
+    place.shell.lastCd = to;
+  }
+}
