@@ -33,7 +33,8 @@ export function createPostgresHostStore(options: PostgresHostStoreOptions): Host
           SELECT count(*)::int AS count,
             CASE WHEN count(*) < cardinality($2::uuid[]) THEN array_agg(event_id)::text[] END AS claimed
           FROM claimed`,
-        values: [processor, eventUuids],
+        // UUIDs need no quoting: one text is cheaper than an array that is escaped item by item.
+        values: [processor, `{${eventUuids.join(",")}}`],
       });
       const [row] = claimed.rows;
       return new Set(row?.count === eventUuids.length ? eventUuids : (row?.claimed ?? []));
