@@ -32,7 +32,7 @@ import { readCorpus, readSpellings, wrapCommand } from "../corpus/commands/corpu
  */
 
 const run = promisify(execFile);
-const CWD = "/work";
+const CWD = "/project";
 const HOME = "/home/u";
 const WRAPPINGS = 250;
 
@@ -149,7 +149,7 @@ class EmptyMachine {
 
   async record(text: string): Promise<Recording> {
     const { root } = this;
-    const writable = ["work", "tmp", "home/u", "log"].map((folder) => join(root, folder));
+    const writable = ["project", "tmp", "home/u", "log"].map((folder) => join(root, folder));
     for (const folder of writable) {
       await rm(folder, { recursive: true, force: true });
       await mkdir(folder, { recursive: true });
@@ -157,7 +157,7 @@ class EmptyMachine {
     }
     await writeFile(join(root, "log/calls"), "", { mode: 0o666 });
     await chmod(join(root, "log/calls"), 0o666);
-    await fillWork(join(root, "work"));
+    await fillProject(join(root, "project"));
     const before = await this.snapshot();
     const asRoot = process.getuid?.() === 0 || this.elevate.length > 0;
     const inside = [
@@ -215,7 +215,7 @@ class EmptyMachine {
 
   private async snapshot(): Promise<Map<string, string>> {
     const found = new Map<string, string>();
-    const folders = ["work", "tmp", "home/u"];
+    const folders = ["project", "tmp", "home/u"];
     for (let folder = folders.pop(); folder !== undefined; folder = folders.pop())
       for (const name of await readdir(join(this.root, folder))) {
         const path = join(folder, name);
@@ -235,7 +235,7 @@ class EmptyMachine {
 }
 
 /** What a working directory may hold: names that the corpus uses. */
-async function fillWork(folder: string): Promise<void> {
+async function fillProject(folder: string): Promise<void> {
   for (const name of [
     "a",
     "b",

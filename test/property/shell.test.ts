@@ -11,7 +11,8 @@ let parser: BashParser;
 beforeAll(async () => {
   parser = await loadBashParser();
 });
-const parse = (text: string): ParsedCommand => parseCommand(parser, text, { cwd: "/work", home: "/home/u" });
+const parse = (text: string): ParsedCommand =>
+  parseCommand(parser, text, { cwd: "/project", home: "/home/u" });
 const programsOf = (parsed: ParsedCommand): ReadonlySet<string> =>
   new Set(parsed.commands.map(({ program }) => program));
 

@@ -9,7 +9,7 @@ beforeAll(async () => {
   parser = await loadBashParser();
 });
 const kinds = (text: string): string[] =>
-  parseCommand(parser, text, { cwd: "/work" }).opaque.map(({ kind }) => kind);
+  parseCommand(parser, text, { cwd: "/project" }).opaque.map(({ kind }) => kind);
 
 describe("hostile text", () => {
   it("beyond the limit is refused before the grammar sees it", () => {
@@ -19,7 +19,7 @@ describe("hostile text", () => {
       },
     };
     const refused = (text: string): string[] =>
-      parseCommand(unused, text, { cwd: "/work" }).opaque.map(({ kind }) => kind);
+      parseCommand(unused, text, { cwd: "/project" }).opaque.map(({ kind }) => kind);
     expect(refused("a".repeat(1 << 20))).toEqual(["too_large"]);
     expect(refused("$(".repeat(10_000) + "rm" + ")".repeat(10_000))).toEqual(["too_deep"]);
     expect(refused("$(".repeat(MAX_TEXT / 2))).toEqual(["too_deep"]);
@@ -45,7 +45,7 @@ describe("hostile text", () => {
 
   it("does not keep the parser from reading the next command", () => {
     kinds("`".repeat(60_000));
-    expect(parseCommand(parser, "rm x", { cwd: "/work" }).commands.map(({ program }) => program)).toEqual([
+    expect(parseCommand(parser, "rm x", { cwd: "/project" }).commands.map(({ program }) => program)).toEqual([
       "rm",
     ]);
   });

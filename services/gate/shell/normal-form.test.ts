@@ -9,7 +9,7 @@ let parser: BashParser;
 beforeAll(async () => {
   parser = await loadBashParser();
 });
-const parse = (text: string): ParsedCommand => parseCommand(parser, text, { cwd: "/work" });
+const parse = (text: string): ParsedCommand => parseCommand(parser, text, { cwd: "/project" });
 
 describe("one normal form for allow and deny", () => {
   it.each(["sudo -n id", "/usr/bin/sudo -n id", "\\sudo -n id", "'su''do' -n id", "X=sudo; $X -n id"])(
@@ -54,8 +54,8 @@ describe("one normal form for allow and deny", () => {
   });
 
   it("names the files whose content runs, so that their digests can be bound", () => {
-    expect(parse("sh script.sh").operands).toEqual(["/work/script.sh"]);
-    expect(parse("cd sub && ./run.sh").operands).toEqual(["/work/sub/run.sh"]);
-    expect(parse(". ./env.sh; python3 tool.py").operands).toEqual(["/work/env.sh", "/work/tool.py"]);
+    expect(parse("sh script.sh").operands).toEqual(["/project/script.sh"]);
+    expect(parse("cd sub && ./run.sh").operands).toEqual(["/project/sub/run.sh"]);
+    expect(parse(". ./env.sh; python3 tool.py").operands).toEqual(["/project/env.sh", "/project/tool.py"]);
   });
 });

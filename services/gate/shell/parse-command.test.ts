@@ -11,7 +11,7 @@ beforeAll(async () => {
   parser = await loadBashParser();
 });
 const parse = (text: string, home?: string): ParsedCommand =>
-  parseCommand(parser, text, home === undefined ? { cwd: "/work" } : { cwd: "/work", home });
+  parseCommand(parser, text, home === undefined ? { cwd: "/project" } : { cwd: "/project", home });
 const sorted = (items: Iterable<string>): string[] => [...new Set(items)].sort();
 
 const corpus = readCorpus();

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CommandIntent } from "../../../services/gate/shell/command-intents.ts";
 
-/** A command line with its right answers, written by hand. Paths are for the directory /work and the home /home/u. */
+/** A command line with its right answers, written by hand. Paths are for the directory /project and the home /home/u. */
 export type CorpusCommand = {
   readonly text: string;
   /** Every program, builtin and function that runs, sorted. For an opaque one: those that must be found at least. */
