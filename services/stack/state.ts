@@ -62,13 +62,20 @@ export const saveState = (stackDir: string, state: StackState): Promise<void> =>
 export const loadSecrets = (stackDir: string): Promise<StackSecrets | undefined> =>
   loadJson<StackSecrets>(join(stackDir, "secrets.json"));
 
+/** Kafka's own format tool takes an id that begins with a dash for an option; Kafka itself never draws one either. */
+export const makeClusterId = (draw: () => string): string => {
+  let id = draw();
+  while (id.startsWith("-")) id = draw();
+  return id;
+};
+
 export const loadOrMakeSecrets = async (stackDir: string): Promise<StackSecrets> => {
   const known = await loadSecrets(stackDir);
   if (known) return known;
   const made: StackSecrets = {
     postgresPassword: randomBytes(18).toString("hex"),
     registryPassword: randomBytes(18).toString("hex"),
-    kafkaClusterId: randomBytes(16).toString("base64url"),
+    kafkaClusterId: makeClusterId(() => randomBytes(16).toString("base64url")),
   };
   await writeAtomically(join(stackDir, "secrets.json"), `${JSON.stringify(made, null, 2)}\n`, 0o600);
   return made;
