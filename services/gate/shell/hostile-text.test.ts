@@ -27,6 +27,8 @@ describe("hostile text", () => {
     expect(refused("rm\r\nls")).toEqual(["control_character"]);
     expect(refused("rm\u00a0x")).toEqual(["lookalike_character"]);
     expect(refused("rm \ufffd")).toEqual(["lookalike_character"]);
+    expect(refused(">".repeat(MAX_TEXT))).toEqual(["too_large"]);
+    expect(refused("f() ".repeat(10_000))).toEqual(["too_deep"]);
     expect(refused("r\\\nm x")).toEqual(["grammar_mismatch"]);
   });
 
@@ -48,5 +50,15 @@ describe("hostile text", () => {
     expect(parseCommand(parser, "rm x", { cwd: "/project" }).commands.map(({ program }) => program)).toEqual([
       "rm",
     ]);
+  });
+
+  it("past its budget is given up, and the next command is read as ever", async () => {
+    let ms = 0;
+    const hurried = await loadBashParser({ monotonicMs: () => (ms += 100), maxParseMs: 250 });
+    const long = "[a] ".repeat(4_000);
+    expect(parseCommand(hurried, long, { cwd: "/project" }).opaque.map(({ kind }) => kind)).toEqual([
+      "too_large",
+    ]);
+    expect(parseCommand(hurried, "rm x", { cwd: "/project" }).opaque).toEqual([]);
   });
 });

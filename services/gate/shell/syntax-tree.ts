@@ -17,7 +17,7 @@ export type SyntaxResult =
 export type BashParser = { readonly parse: (text: string) => SyntaxResult };
 
 const MAX_DEPTH = 600;
-const MAX_NODES = 60_000;
+const MAX_NODES = 30_000;
 
 type OpenNode = {
   type: string;

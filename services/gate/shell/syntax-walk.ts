@@ -18,7 +18,7 @@ import type { ParseContext, Place, Script, Stdin, Tail } from "./place.ts";
 
 const MAX_CODE_DEPTH = 12;
 const MAX_SCRIPTS = 400;
-const MAX_FINDINGS = 5_000;
+const MAX_FINDINGS = 2_000;
 
 /** One walk over one command line: steps wait on a stack of its own, so that no nesting can overflow the real one. */
 export class SyntaxWalk extends CommandRunner {

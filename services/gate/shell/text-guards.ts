@@ -9,6 +9,9 @@ const LOOKALIKES =
   /[\u0085\u00a0\u00ad\u115f\u1160\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\ufff9-\uffff]/u;
 const CONTROLS = /[\0-\x08\x0b-\x1f\x7f]/;
 
+/** No command has them, and the grammar takes quadratic time for them. */
+const OPERATOR_RUN = /[<>|&]{25}/;
+
 /** Why a text is not handed to the grammar at all, or undefined. */
 export function refuseText(text: string): OpaqueReason | undefined {
   if (text.length > MAX_TEXT) return { kind: "too_large", detail: `${text.length} characters` };
@@ -18,7 +21,8 @@ export function refuseText(text: string): OpaqueReason | undefined {
   const lookalike = LOOKALIKES.exec(text);
   if (lookalike !== null)
     return { kind: "lookalike_character", detail: `U+${toHex(lookalike[0])} at ${lookalike.index}` };
-  if (isNestedTooDeep(text)) return { kind: "too_deep", detail: "nested too deep" };
+  if (isNestedTooDeep(text) || hasManyFunctions(text)) return { kind: "too_deep", detail: "nested too deep" };
+  if (OPERATOR_RUN.test(text)) return { kind: "too_large", detail: "a long run of operators" };
   if (splitsWordOverLines(text))
     return { kind: "grammar_mismatch", detail: "a word continued on the next line" };
   return undefined;
@@ -26,6 +30,11 @@ export function refuseText(text: string): OpaqueReason | undefined {
 
 function toHex(character: string): string {
   return (character.codePointAt(0) ?? 0).toString(16).padStart(4, "0");
+}
+
+/** Heads of functions nest without a bracket to count, and cost the grammar quadratic time. */
+function hasManyFunctions(text: string): boolean {
+  return (text.match(/\(\s*\)|\bfunction\s/g)?.length ?? 0) > MAX_NESTING;
 }
 
 /** Counts openings without closings, ignoring quotes: an upper bound that keeps the grammar away from hostile text. */
