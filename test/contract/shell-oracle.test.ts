@@ -147,6 +147,11 @@ class EmptyMachine {
     );
   }
 
+  /** Nobody; below sudo the user who runs the tests, so that what is written can be removed again. */
+  private get user(): string {
+    return this.elevate.length > 0 ? `${process.getuid?.() ?? 0}:${process.getgid?.() ?? 0}` : "65534:65534";
+  }
+
   async record(text: string): Promise<Recording> {
     const { root } = this;
     const writable = ["project", "tmp", "home/u", "log"].map((folder) => join(root, folder));
@@ -161,7 +166,7 @@ class EmptyMachine {
     const before = await this.snapshot();
     const asRoot = process.getuid?.() === 0 || this.elevate.length > 0;
     const inside = [
-      ...(asRoot ? ["chroot", "--userspec=65534:65534", root] : ["chroot", root]),
+      ...(asRoot ? ["chroot", `--userspec=${this.user}`, root] : ["chroot", root]),
       "/real/env",
       "-i",
       `HOME=${HOME}`,
