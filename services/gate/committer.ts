@@ -10,11 +10,11 @@ import type { TenantKeys } from "../platform/vault-seal.ts";
 import { insertEvidenceStatement, sealPayload } from "../platform/vault-seal.ts";
 import type { Stage } from "./decide.ts";
 import { defaultStages } from "./decide.ts";
-import { CallerGaveUp, commitGroup } from "./group-commit.ts";
+import { commitGroup } from "./group-commit.ts";
 import { createGroupQueue } from "./group-queue.ts";
 import type { HookOutcome, HookWork } from "./hook-work.ts";
 import type { QueuedCall } from "./queued-call.ts";
-import { toQueuedCall } from "./queued-call.ts";
+import { isStillOpen, toQueuedCall } from "./queued-call.ts";
 import type { Bundle } from "./rules.ts";
 
 export interface CommitterOptions {
@@ -47,7 +47,7 @@ const defaultMaxInFlight = 2;
 /** About a second of work; what comes on top would only time out. */
 const defaultMaxWaiting = 2_048;
 const maxAttempts = 3;
-/** How long past its budget a caller waits for the answer to a COMMIT that is on the wire: a slow disk, not an outage. */
+/** How long past its budget a caller waits for the answer to a commit that is on the wire: a slow disk, not an outage. */
 const commitGraceMs = 1_000;
 /** Larger payloads go to the vault by themselves, so that they do not weigh on the group's commit. */
 const inlineMaxBytes = 65_536;
@@ -74,6 +74,7 @@ export function createCommitter(options: CommitterOptions): Committer {
   function submit(work: HookWork, budgetMs: number): Promise<HookOutcome> {
     return new Promise((resolve) => {
       let call: QueuedCall | null = null;
+      const deadlineMs = performance.now() + budgetMs;
       const answer = (outcome: HookOutcome): void => {
         if (call?.isSettled === true) return;
         if (call !== null) call.isSettled = true;
@@ -86,7 +87,7 @@ export function createCommitter(options: CommitterOptions): Committer {
         else giveUp();
       }, budgetMs);
       try {
-        call = toQueuedCall(work, options.bundle, answer);
+        call = toQueuedCall(work, options.bundle, { deadlineMs, answer });
         enqueue(call);
       } catch (error) {
         answer({ kind: "failed", code: toCode(error) });
@@ -126,7 +127,8 @@ export function createCommitter(options: CommitterOptions): Committer {
   }
 
   async function runGroup(group: readonly QueuedCall[]): Promise<void> {
-    const open = group.filter((call) => !call.isSettled);
+    const nowMs = performance.now();
+    const open = group.filter((call) => isStillOpen(call, nowMs));
     if (open.length === 0) return;
     try {
       const result = await commitGroup(open, commit);
@@ -148,10 +150,6 @@ export function createCommitter(options: CommitterOptions): Committer {
 
   /** What a failed commit means: somebody else won, the database is away, or one call spoils it for all. */
   async function recover(group: readonly QueuedCall[], error: unknown): Promise<void> {
-    if (error instanceof CallerGaveUp) {
-      await runGroup(group);
-      return;
-    }
     const code = toCode(error);
     if (code === "DATABASE_CONFLICT") {
       const tired = group.filter((call) => call.attempts >= maxAttempts);

@@ -1,8 +1,8 @@
 import type { Clock } from "../platform/clock.ts";
-import { newEventId } from "../platform/ids.ts";
+import { newEventId, toUuid } from "../platform/ids.ts";
 import type { EventEncoder } from "../platform/outbox.ts";
-import { appendOutbox, notifyOutbox, toOutboxRows } from "../platform/outbox.ts";
-import type { Database, Tx } from "../platform/postgres.ts";
+import { notifyOutbox, toOutboxRows } from "../platform/outbox.ts";
+import type { Database, Statement } from "../platform/postgres.ts";
 import type { TenantKey, TenantKeys } from "../platform/vault-seal.ts";
 import type { Stage } from "./decide.ts";
 import type { GroupFacts } from "./facts.ts";
@@ -12,10 +12,11 @@ import type { HookOutcome } from "./hook-work.ts";
 import type { PreparedCall } from "./prepare-call.ts";
 import { prepareCall } from "./prepare-call.ts";
 import type { QueuedCall } from "./queued-call.ts";
+import { isStillOpen } from "./queued-call.ts";
 import { toConsequences } from "./record.ts";
 import type { Bundle } from "./rules.ts";
-import type { HookCallRow, SessionRow } from "./store.ts";
-import { claimCalls, holdVersions, insertSessions, saveConsequences } from "./store.ts";
+import type { CommitConflict, HookCallRow, SessionRow } from "./store.ts";
+import { commitStatement, toCommitRefusal } from "./store.ts";
 
 export interface GroupCommitOptions {
   readonly database: Database;
@@ -32,7 +33,7 @@ export interface GroupCommitOptions {
 export interface GroupResult {
   /** Calls that were written. */
   readonly committed: number;
-  /** Of these, the ones whose COMMIT took so long that their caller was told no. */
+  /** Of these, the ones whose commit took so long that their caller was told no. */
   readonly late: number;
   /** Calls whose facts changed, or that another gate took: to be decided again. */
   readonly lost: readonly QueuedCall[];
@@ -41,7 +42,7 @@ export interface GroupResult {
 }
 
 /**
- * One round for a group: its facts in one query, the rulings, one transaction. Every call that was written is
+ * One round for a group: its facts in one query, the rulings, one statement that writes it. Every call that was written is
  * answered, after the commit. Throws when nothing was written.
  */
 export async function commitGroup(
@@ -65,9 +66,7 @@ export async function commitGroup(
     tenantKeys: await openKeys(options.keys, leaders),
   };
   const prepared = leaders.map((call) => prepareCall(call, context));
-  const committed = await commitOrUndo(database, leaders, (tx) =>
-    write(tx, prepared, facts, context.nowMs, options),
-  );
+  const committed = await commitWhatHolds(prepared, { ...options, facts, nowMs: context.nowMs });
   if (committed.length > 0) notifyOutbox(database);
   const late = committed.filter(({ queued }) => queued.isSettled).length;
   for (const one of committed) one.queued.answer(toOutcome(one));
@@ -75,35 +74,100 @@ export async function commitGroup(
   return {
     committed: committed.length,
     late,
-    lost: leaders.filter((call) => !written.has(call)),
+    lost: leaders.filter((call) => !written.has(call) && !call.isSettled),
     followers,
   };
 }
 
-/** A caller gave up between the claim of its call and the commit: the others' work is done again without it. */
-export class CallerGaveUp extends Error {}
+interface CommitContext extends GroupCommitOptions {
+  readonly facts: GroupFacts;
+  readonly nowMs: number;
+}
 
 /**
- * Commits what `work` wrote, unless a caller of it was told no meanwhile. From here to the database's answer nobody
- * tells a caller no: whether the call is decided is not known.
- * INVARIANT: a caller that was told no finds no allow in the trail, as long as the database answers a COMMIT within
+ * Writes the group. The server writes nothing of it when one call does not hold; then the others are sent again, and the
+ * calls that did not hold are left to the next round. From sending to the server's answer nobody tells a caller no:
+ * whether its call is decided is not known.
+ * INVARIANT: a caller that was told no finds no allow in the trail, as long as the database answers a commit within
  * `commitGraceMs` (test/integration/gate-group.test.ts "does not record an allow for a caller that gave up").
  */
-async function commitOrUndo(
-  database: Database,
-  calls: readonly QueuedCall[],
-  work: (tx: Tx) => Promise<readonly PreparedCall[]>,
+function commitWhatHolds(
+  prepared: readonly PreparedCall[],
+  context: CommitContext,
 ): Promise<readonly PreparedCall[]> {
-  try {
-    return await database.transaction(async (tx) => {
-      const won = await work(tx);
-      if (won.some(({ queued }) => queued.isSettled)) throw new CallerGaveUp();
-      for (const { queued } of won) queued.isCommitting = true;
-      return won;
-    });
-  } finally {
-    for (const call of calls) call.isCommitting = false;
-  }
+  return context.database.connected(async (tx) => {
+    let left = prepared;
+    for (;;) {
+      const nowMs = performance.now();
+      left = left.filter(({ queued }) => isStillOpen(queued, nowMs));
+      if (left.length === 0) return [];
+      const statement = toStatement(left, context);
+      for (const { queued } of left) queued.isCommitting = true;
+      try {
+        await tx.query(statement);
+        return left;
+      } catch (error) {
+        const refusal = toCommitRefusal(error);
+        if (refusal === null) throw error;
+        left = refusal === "too_late" ? withoutEarliest(left) : left.filter((one) => holds(one, refusal));
+      } finally {
+        for (const { queued } of prepared) queued.isCommitting = false;
+      }
+    }
+  });
+}
+
+/** The time of the earliest is up, as the server measured it; so each round has less to do than the one before. */
+function withoutEarliest(calls: readonly PreparedCall[]): readonly PreparedCall[] {
+  const earliestMs = Math.min(...calls.map(({ queued }) => queued.deadlineMs));
+  return calls.filter(({ queued }) => isStillOpen(queued, earliestMs));
+}
+
+/**
+ * Decisions whose facts are still the same, of calls that nobody took. Observations depend on nothing.
+ * INVARIANT: a freeze between the decision's facts and its commit is seen
+ * (test/integration/gate-group.test.ts "decides again when the tenant is frozen between facts and commit").
+ */
+function holds(
+  { isUnconditional, work, sessionKey, decisionRow, queued }: PreparedCall,
+  { tenants, sessions, calls }: CommitConflict,
+): boolean {
+  if (!isUnconditional && (tenants.has(work.tenantId) || sessions.has(sessionKey ?? ""))) return false;
+  return !calls.has(decisionRow === null ? (queued.callKey ?? "") : toUuid(decisionRow.decisionId));
+}
+
+/** Everything that the calls write, encoded; last of all the time that is left for it. */
+function toStatement(
+  prepared: readonly PreparedCall[],
+  { facts, nowMs, codec, clock, environment, bundle }: CommitContext,
+): Statement {
+  const { envelopes, anchors, capabilities } = toConsequences(prepared, {
+    nowMs,
+    environment,
+    newEventId: () => newEventId(clock),
+    anchorOf: (key) => facts.anchors.get(key),
+  });
+  const conditional = prepared.filter((one) => !one.isUnconditional);
+  const outbox = toOutboxRows(codec, envelopes);
+  const earliestMs = Math.min(...prepared.map(({ queued }) => queued.deadlineMs));
+  return commitStatement({
+    nowMs,
+    budgetMs: Math.max(0, earliestMs - performance.now()),
+    policyRevision: bundle.revision,
+    sessions: toNewSessions(prepared, facts),
+    heldTenants: new Map(conditional.map((one) => [one.work.tenantId, one.tenantVersion])),
+    heldSessions: new Map(conditional.map((one) => [one.sessionKey ?? "", one.sessionVersion])),
+    decisions: prepared.flatMap(({ decisionRow }) => (decisionRow === null ? [] : [decisionRow])),
+    calls: prepared.flatMap(({ queued, decisionRow }): HookCallRow[] =>
+      decisionRow === null && queued.callKey !== null
+        ? [{ callKey: queued.callKey, tenantId: queued.work.tenantId }]
+        : [],
+    ),
+    anchors,
+    capabilities,
+    evidence: prepared.flatMap(({ evidence }) => (evidence === null ? [] : [evidence])),
+    outbox,
+  });
 }
 
 /** What needs no decision: an unknown tenant, and a call that was decided or recorded before. */
@@ -146,42 +210,13 @@ async function openKeys(keys: TenantKeys, calls: readonly QueuedCall[]): Promise
   return opened;
 }
 
-/** Writes what still holds; the calls whose facts changed, or that another gate took, are left out. */
-async function write(
-  tx: Tx,
-  prepared: readonly PreparedCall[],
-  facts: GroupFacts,
-  nowMs: number,
-  { codec, clock, environment }: GroupCommitOptions,
-): Promise<readonly PreparedCall[]> {
-  const at = new Date(nowMs);
-  const newSessions = toNewSessions(prepared, facts);
-  if (newSessions.length > 0) await insertSessions(tx, newSessions, at);
-  const valid = await whatStillHolds(tx, prepared);
-  // A call that gave up waiting was told no: it is not written as allowed.
-  const open = valid.filter(({ queued }) => !queued.isSettled);
-  const won = await claim(tx, open, at);
-  if (won.length === 0) return won;
-  const { envelopes, anchors, capabilities } = toConsequences(won, {
-    nowMs,
-    environment,
-    newEventId: () => newEventId(clock),
-    anchorOf: (key) => facts.anchors.get(key),
-  });
-  const evidence = won.flatMap((one) => (one.evidence === null ? [] : [one.evidence]));
-  await saveConsequences(tx, anchors, capabilities, evidence, at);
-  await appendOutbox(tx, toOutboxRows(codec, envelopes));
-  return won;
-}
-
 function toNewSessions(prepared: readonly PreparedCall[], facts: GroupFacts): SessionRow[] {
   const rows = new Map<string, SessionRow>();
-  for (const { queued, sessionKey, work, correlationId } of prepared) {
+  for (const { sessionKey, work, correlationId } of prepared) {
     const { sessionId } = work.call;
     if (
       sessionKey === null ||
       sessionId === undefined ||
-      queued.isSettled ||
       facts.sessions.has(sessionKey)
     ) {
       continue;
@@ -195,43 +230,6 @@ function toNewSessions(prepared: readonly PreparedCall[], facts: GroupFacts): Se
     });
   }
   return [...rows.values()];
-}
-
-/**
- * Decisions whose facts are still the same, held to the end of the transaction. Observations depend on nothing.
- * INVARIANT: a freeze between the decision's facts and its commit is seen
- * (test/integration/gate-group.test.ts "decides again when the tenant is frozen between facts and commit").
- */
-async function whatStillHolds(tx: Tx, prepared: readonly PreparedCall[]): Promise<readonly PreparedCall[]> {
-  const conditional = prepared.filter((one) => !one.isUnconditional);
-  if (conditional.length === 0) return prepared;
-  const held = await holdVersions(
-    tx,
-    unique(conditional.map(({ work }) => work.tenantId)),
-    unique(conditional.map(({ sessionKey }) => sessionKey)),
-  );
-  return prepared.filter(
-    (one) =>
-      one.isUnconditional ||
-      (held.tenants.get(one.work.tenantId) === one.tenantVersion &&
-        held.sessions.get(one.sessionKey ?? "") === one.sessionVersion),
-  );
-}
-
-/** The calls that nobody took before. */
-async function claim(tx: Tx, open: readonly PreparedCall[], at: Date): Promise<readonly PreparedCall[]> {
-  const decisions = open.flatMap(({ decisionRow }) => (decisionRow === null ? [] : [decisionRow]));
-  const observed = open.flatMap(({ queued, decisionRow }): HookCallRow[] =>
-    decisionRow === null && queued.callKey !== null
-      ? [{ callKey: queued.callKey, tenantId: queued.work.tenantId }]
-      : [],
-  );
-  const claimed = await claimCalls(tx, decisions, observed, at);
-  return open.filter(({ queued, decisionRow }) =>
-    decisionRow !== null
-      ? claimed.decisionIds.has(decisionRow.decisionId)
-      : queued.callKey === null || claimed.callKeys.has(queued.callKey),
-  );
 }
 
 function toOutcome({ decision }: PreparedCall): HookOutcome {

@@ -14,6 +14,7 @@ import type { QueuedCall } from "./queued-call.ts";
 import type { RecordableWork } from "./record.ts";
 import type { Bundle } from "./rules.ts";
 import type { DecisionRow } from "./store.ts";
+import { holdsUnstorable, toJsonColumn } from "./store.ts";
 
 /** A call with its decision, ready to be written. */
 export interface PreparedCall extends RecordableWork {
@@ -104,7 +105,7 @@ export function prepareCall(queued: QueuedCall, context: PrepareContext): Prepar
     answer,
     ...toStoredRequest(queued.requestRef, work.request, key, answer.decision_id),
     payloadRef: queued.payload.ref,
-    facts: known,
+    factsJson: JSON.stringify(known),
   };
   return { ...base, decision: { ruling, answer }, decisionRow, isUnconditional };
 }
@@ -125,16 +126,19 @@ function toStoredRequest(
   request: GateRequest,
   key: TenantKey,
   decisionId: string,
-): Pick<DecisionRow, "request" | "requestSealed" | "requestRef"> {
-  if (requestRef !== null) return { request: { ...request, input: {} }, requestSealed: null, requestRef };
-  const masked = maskJson(request);
+): Pick<DecisionRow, "requestJson" | "requestSealed" | "requestRef"> {
+  if (requestRef !== null) {
+    return { requestJson: toJsonColumn({ ...request, input: {} }), requestSealed: null, requestRef };
+  }
   const exact = JSON.stringify(request);
-  // jsonb takes neither NUL nor half a surrogate pair, which JSON writes as an escape.
-  const isExact = JSON.stringify(masked) === exact && !/\\u(?:0000|d[89a-f])/i.test(exact);
-  const place = requestPlace(decisionId);
+  const masked = maskJson(request);
+  // jsonb takes neither NUL nor half a surrogate pair.
+  if (masked === request && !holdsUnstorable(exact)) {
+    return { requestJson: exact, requestSealed: null, requestRef: null };
+  }
   return {
-    request: masked,
-    requestSealed: isExact ? null : sealInline(key, place, Buffer.from(exact, "utf8")),
+    requestJson: toJsonColumn(masked),
+    requestSealed: sealInline(key, requestPlace(decisionId), Buffer.from(exact, "utf8")),
     requestRef: null,
   };
 }

@@ -21,6 +21,8 @@ export interface QueuedCall {
   /** Null when the runtime named no call: then each one is new. */
   readonly callKey: string | null;
   readonly anchorKeys: readonly string[];
+  /** When its caller is told no, on the clock of `performance.now`. */
+  readonly deadlineMs: number;
   /** Answers the caller; only the first answer counts. */
   readonly answer: (outcome: HookOutcome) => void;
   payload: StoredPayload | null;
@@ -29,12 +31,16 @@ export interface QueuedCall {
   attempts: number;
   /** The caller has its answer, and waits no more. */
   isSettled: boolean;
-  /** Its COMMIT is on the wire: whether it is decided is not known before the database answers. */
+  /** Its commit is on the wire: whether it is decided is not known before the database answers. */
   isCommitting: boolean;
 }
 
 /** Puts a call together with its keys. */
-export function toQueuedCall(work: HookWork, bundle: Bundle, answer: QueuedCall["answer"]): QueuedCall {
+export function toQueuedCall(
+  work: HookWork,
+  bundle: Bundle,
+  { deadlineMs, answer }: Pick<QueuedCall, "deadlineMs" | "answer">,
+): QueuedCall {
   const { tenantId, runtime, call, request } = work;
   const sessionKey =
     call.sessionId === undefined ? null : toSessionKey(tenantId, runtime.kind, call.sessionId);
@@ -47,6 +53,7 @@ export function toQueuedCall(work: HookWork, bundle: Bundle, answer: QueuedCall[
     sessionKey,
     callKey: sessionKey === null ? null : toCallKey(sessionKey, call, digest),
     anchorKeys: sessionKey === null ? [] : causes.map((anchor) => toAnchorKey(sessionKey, anchor)),
+    deadlineMs,
     answer,
     payload: null,
     requestRef: null,
@@ -54,4 +61,10 @@ export function toQueuedCall(work: HookWork, bundle: Bundle, answer: QueuedCall[
     isSettled: false,
     isCommitting: false,
   };
+}
+
+/** Whether its caller still waits. One whose time is up is told so: its timer may be late, or wait for a commit. */
+export function isStillOpen(call: QueuedCall, nowMs: number): boolean {
+  if (!call.isSettled && call.deadlineMs <= nowMs) call.answer({ kind: "failed", code: "GATE_TIMEOUT" });
+  return !call.isSettled;
 }

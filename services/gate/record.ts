@@ -201,10 +201,9 @@ function toRulingEvents(
     return { envelopes, capability: null };
   }
   const maxCalls = answer.constraints.max_calls ?? 1;
-  const expiresAt = new Date(capability.expires_at);
   const issued = draft(
     "agent.capability.issued",
-    { effect_class: effect, expires_at: expiresAt.getTime(), max_calls: maxCalls },
+    { effect_class: effect, expires_at: Date.parse(capability.expires_at), max_calls: maxCalls },
     { ...shared, capability_id: capability.id },
   );
   envelopes.push(toEnvelope(issued, { ...base, eventId: context.newEventId(), causationId: rulingId }));
@@ -218,10 +217,9 @@ function toRulingEvents(
       tool: ruling.plan.tool,
       resource: ruling.plan.resource,
       planDigest,
-      policyRevision: answer.policy_revision,
       constraints: answer.constraints,
       maxCalls,
-      expiresAt,
+      expiresAt: capability.expires_at,
     },
   };
 }

@@ -9,6 +9,8 @@ const masked = (kind: string): string => `[masked:${kind}]`;
 interface Rule {
   readonly kind: string;
   readonly pattern: RegExp;
+  /** Whatever the pattern finds holds one of these, in upper or lower case. */
+  readonly triggers: readonly string[];
   /** Group 1 is kept; whether what follows it is a secret after all. */
   readonly isSecret?: (value: string, before: string) => boolean;
 }
@@ -20,6 +22,8 @@ const alreadyMasked =
   /^\s*\\{0,3}["']?(?:[A-Za-z0-9-]{1,20}\s{1,4})?\[masked:[a-z_]{1,32}\][,)}\]]{0,4}\\{0,3}["']?\s*$/;
 const secretNames =
   "password|passwd|pwd|passphrase|(?<![A-Za-z])pass|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|secret[_-]?key|signing[_-]?key|encryption[_-]?key|credentials?";
+/** Each of `secretNames` holds one of these. */
+const nameTriggers = ["pass", "pwd", "secret", "token", "key", "credential"];
 /** A quoted text to its end, or a bare word. */
 const value = String.raw`(?:"(?:\\[^]|[^"\\]){1,4096}"?|'(?:\\[^]|[^'\\]){1,4096}'?|\\{1,3}["'][^"'\\]{1,4096}|[^\s"'\\&;]{1,4096})`;
 
@@ -34,11 +38,13 @@ const isPlaceholder = (text: string): boolean =>
 const ledForms: readonly Rule[] = [
   {
     kind: "private_key",
+    triggers: ["-----begin "],
     pattern:
       /()-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[^]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|$)/g,
   },
   {
     kind: "authorization",
+    triggers: ["authorization"],
     pattern: new RegExp(
       String.raw`(authorization\\{0,3}["']?\s{0,4}[:=]\s{0,4}\\{0,3}["']?(?:(?:bearer|basic|token|digest|negotiate|apikey|aws4-hmac-sha256)\s{1,4})?)[^\r\n"'\\]{1,4096}`,
       "gi",
@@ -47,6 +53,7 @@ const ledForms: readonly Rule[] = [
   },
   {
     kind: "cookie",
+    triggers: ["cookie"],
     pattern: new RegExp(
       String.raw`(\bcookie\\{0,3}["']?\s{0,4}:\s{0,4}\\{0,3}["']?)[^\r\n"'\\]{1,4096}`,
       "gi",
@@ -54,24 +61,29 @@ const ledForms: readonly Rule[] = [
   },
   {
     kind: "bearer",
+    triggers: ["bearer"],
     pattern: new RegExp(String.raw`(${start}Bearer\s{1,4})[A-Za-z0-9._~+/=-]+`, "g"),
   },
   {
     kind: "bearer",
+    triggers: ["bearer"],
     pattern: new RegExp(String.raw`(${start}bearer\s{1,4})[A-Za-z0-9._~+/=-]+`, "gi"),
     isSecret: (text) => hasDigit(text) || text.length >= 20,
   },
   {
     kind: "basic",
+    triggers: ["basic"],
     pattern: new RegExp(String.raw`(${start}Basic\s{1,4})[A-Za-z0-9+/_-]{6,}={0,2}`, "gi"),
     isSecret: (text) => /[0-9=+/]|[a-z][A-Z]/.test(text),
   },
   {
     kind: "url_password",
+    triggers: ["://"],
     pattern: /((?<=:\/\/)[^\s/:@"'\\[]{0,128}:)(?!\d{1,5}\/)[^\s@"'\\]{1,256}(?=@)/g,
   },
   {
     kind: "login",
+    triggers: ["-u"],
     pattern: new RegExp(
       String.raw`((?<![A-Za-z0-9_-])(?:-u|--user|--proxy-user)(?:=|\s{1,4})["']?[^\s:"'\\]{1,128}:)[^\s"'\\]{1,256}`,
       "g",
@@ -80,6 +92,7 @@ const ledForms: readonly Rule[] = [
   },
   {
     kind: "flag",
+    triggers: nameTriggers,
     pattern: new RegExp(
       String.raw`((?<![A-Za-z0-9_-])--?[A-Za-z0-9_-]{0,40}?(?:${secretNames})\s{1,4})(?!-)${value}`,
       "gi",
@@ -88,6 +101,7 @@ const ledForms: readonly Rule[] = [
   },
   {
     kind: "value",
+    triggers: nameTriggers,
     pattern: new RegExp(
       String.raw`((?:${secretNames})\\{0,3}["']?\s{0,4}(?:=>|:=|[:=])\s{0,4})(?![:=>])${value}`,
       "gi",
@@ -96,33 +110,40 @@ const ledForms: readonly Rule[] = [
   },
 ];
 
-const form = (kind: string, text: string, isSecret?: Rule["isSecret"]): Rule => ({
+const form = (
+  kind: string,
+  triggers: readonly string[],
+  text: string,
+  isSecret?: Rule["isSecret"],
+): Rule => ({
   kind,
+  triggers,
   pattern: new RegExp(`(${start})${text}`, "g"),
   ...(isSecret === undefined ? {} : { isSecret }),
 });
 
 /** Forms that a provider gave its tokens, so that they can be found anywhere. */
 const knownForms: readonly Rule[] = [
-  form("api_key", "sk-[A-Za-z0-9_-]{5,}", (text) => hasDigit(text) || text.length >= 23),
-  form("api_key", "(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{8,}"),
-  form("webhook_secret", "whsec_[A-Za-z0-9+/=]{8,}"),
-  form("github_token", "gh[pousr]_[A-Za-z0-9]{6,}"),
-  form("github_token", "github_pat_[A-Za-z0-9_]{6,}"),
-  form("gitlab_token", "gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent)-[A-Za-z0-9_-]{6,}"),
-  form("aws_key", "A(?:KIA|SIA)[A-Z0-9]{12,}"),
-  form("slack_token", "xox[abeoprs]-[A-Za-z0-9-]{4,}"),
-  form("slack_token", "xapp-[A-Za-z0-9-]{6,}", hasDigit),
-  form("npm_token", "npm_[A-Za-z0-9]{20,}"),
-  form("google_key", "AIza[A-Za-z0-9_-]{20,}"),
-  form("google_token", String.raw`ya29\.[A-Za-z0-9_-]{10,}`),
-  form("pypi_token", "pypi-[A-Za-z0-9_-]{20,}"),
-  form("huggingface_token", "hf_[A-Za-z0-9]{20,}"),
-  form("digitalocean_token", "do[oprt]_v1_[a-f0-9]{20,}"),
-  form("sendgrid_key", String.raw`SG\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`),
-  form("jwt", String.raw`eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?`),
+  form("api_key", ["sk-"], "sk-[A-Za-z0-9_-]{5,}", (text) => hasDigit(text) || text.length >= 23),
+  form("api_key", ["_live_", "_test_"], "(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{8,}"),
+  form("webhook_secret", ["whsec_"], "whsec_[A-Za-z0-9+/=]{8,}"),
+  form("github_token", ["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], "gh[pousr]_[A-Za-z0-9]{6,}"),
+  form("github_token", ["github_pat_"], "github_pat_[A-Za-z0-9_]{6,}"),
+  form("gitlab_token", ["glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glagent-"], "gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent)-[A-Za-z0-9_-]{6,}"),
+  form("aws_key", ["akia", "asia"], "A(?:KIA|SIA)[A-Z0-9]{12,}"),
+  form("slack_token", ["xox"], "xox[abeoprs]-[A-Za-z0-9-]{4,}"),
+  form("slack_token", ["xapp-"], "xapp-[A-Za-z0-9-]{6,}", hasDigit),
+  form("npm_token", ["npm_"], "npm_[A-Za-z0-9]{20,}"),
+  form("google_key", ["aiza"], "AIza[A-Za-z0-9_-]{20,}"),
+  form("google_token", ["ya29."], String.raw`ya29\.[A-Za-z0-9_-]{10,}`),
+  form("pypi_token", ["pypi-"], "pypi-[A-Za-z0-9_-]{20,}"),
+  form("huggingface_token", ["hf_"], "hf_[A-Za-z0-9]{20,}"),
+  form("digitalocean_token", ["_v1_"], "do[oprt]_v1_[a-f0-9]{20,}"),
+  form("sendgrid_key", ["sg."], String.raw`SG\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`),
+  form("jwt", ["eyj"], String.raw`eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?`),
   {
     kind: "high_entropy",
+    triggers: ["secret", "token", "key", "passw", "credential", "auth", "signature"],
     pattern: /((?<![A-Za-z0-9+=_-]))[A-Za-z0-9+=_-]{32,}/g,
     isSecret: (text, before) =>
       /(?:secret|token|key|passw|credential|auth|signature)[^]{0,24}$/i.test(before) && isRandom(text),
@@ -142,45 +163,120 @@ function isRandom(text: string): boolean {
 
 /** How much of what stands before a candidate decides whether it is one. */
 const contextChars = 40;
-const allForms: readonly Rule[] = [...ledForms, ...knownForms];
+/** Every detector, in the order in which they run. */
+export const detectors: readonly Rule[] = [...ledForms, ...knownForms];
+
+/** How common a character is in texts; letters from the most common one. */
+function commonness(letter: string): number {
+  const place = "etaoinsrhldcumfpgwybvkxjqz".indexOf(letter);
+  return place >= 0 ? 27 - place : "-_./".includes(letter) ? 12 : 1;
+}
+/** The pair of neighbours in a trigger that other texts hold least often. */
+function rarestPair(trigger: string): string {
+  const pairs = Array.from({ length: trigger.length - 1 }, (_, at) => trigger.slice(at, at + 2));
+  const rareness = (pair: string): number => commonness(pair.charAt(0)) * commonness(pair.charAt(1));
+  return pairs.reduce((best, one) => (rareness(one) < rareness(best) ? one : best));
+}
+
+/** Two neighbouring ASCII characters → a bit for each detector that has a trigger with this pair, in either case. */
+const bitsOfPair = new Int32Array(128 * 128);
+detectors.forEach(({ triggers }, index) => {
+  for (const pair of triggers.map(rarestPair)) {
+    for (const first of [pair.charAt(0), pair.charAt(0).toUpperCase()]) {
+      for (const second of [pair.charAt(1), pair.charAt(1).toUpperCase()]) {
+        const at = first.charCodeAt(0) * 128 + second.charCodeAt(0);
+        bitsOfPair[at] = (bitsOfPair[at] ?? 0) | (1 << index);
+      }
+    }
+  }
+});
+
+/**
+ * One cheap pass over a text: a bit for each detector (by its place in `detectors`) that could find something; a
+ * detector without its bit finds nothing.
+ * INVARIANT: test/property/gate-mask.test.ts "finds nothing where the cheap pass saw no trigger".
+ */
+export function suspicionsOf(text: string): number {
+  let seen = 0;
+  let before = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    const now = code < 128 ? code : 0;
+    seen |= bitsOfPair[before * 128 + now] as number;
+    before = now;
+  }
+  if (seen === 0) return 0;
+  // Lower case adds ASCII letters at most (the Kelvin sign becomes a k); it takes none away.
+  const lower = text.toLowerCase();
+  let suspected = 0;
+  for (let index = 0, rest = seen; rest !== 0; index += 1, rest >>>= 1) {
+    if ((rest & 1) === 1 && detectors[index]?.triggers.some((one) => lower.includes(one)) === true) {
+      suspected |= 1 << index;
+    }
+  }
+  return suspected;
+}
 
 /** A replacement can lay another secret bare, once; more passes than this have never been needed. */
 const maxPasses = 5;
 
 /** The text with every secret replaced by `[masked:<kind>]`. Linear in the length; masking twice changes nothing. */
 export function maskText(text: string): string {
-  if (text.length < 6) return text;
-  let result = maskOnce(text);
+  return text.length < 6 ? text : maskSuspected(text, suspicionsOf(text));
+}
+
+function maskSuspected(text: string, suspected: number): string {
+  if (suspected === 0 || text.length < 6) return text;
+  let result = maskOnce(text, suspected);
   // INVARIANT: masking is idempotent (test/property/gate-mask.test.ts "changes nothing the second time").
   for (let pass = 1, before = text; result !== before && pass < maxPasses; pass += 1) {
     before = result;
-    result = maskOnce(result);
+    result = maskOnce(result, suspicionsOf(result));
   }
   return result;
 }
 
-function maskOnce(text: string): string {
+function maskOnce(text: string, suspectedAtFirst: number): string {
   let result = text;
-  for (const { kind, pattern, isSecret } of allForms) {
-    result = result.replace(pattern, (whole: string, lead: string, ...rest: unknown[]) => {
-      const secret = whole.slice(lead.length);
-      if (alreadyMasked.test(secret)) return whole;
-      if (isSecret === undefined) return lead + masked(kind);
-      const found = rest.find((one) => typeof one === "number") ?? 0;
-      const at = found + lead.length;
-      return isSecret(secret, result.slice(Math.max(0, at - contextChars), at)) ? lead + masked(kind) : whole;
-    });
+  let suspected = suspectedAtFirst;
+  for (let index = 0; index < detectors.length; index += 1) {
+    if ((suspected & (1 << index)) === 0) continue;
+    const before = result;
+    result = detect(before, detectors[index] as Rule);
+    // What stands there now may hold another trigger.
+    if (result !== before) suspected = suspicionsOf(result);
   }
   return result;
+}
+
+function detect(text: string, { kind, pattern, isSecret }: Rule): string {
+  return text.replace(pattern, (whole: string, lead: string, ...rest: unknown[]) => {
+    const secret = whole.slice(lead.length);
+    if (alreadyMasked.test(secret)) return whole;
+    if (isSecret === undefined) return lead + masked(kind);
+    const found = rest.find((one) => typeof one === "number") ?? 0;
+    const at = found + lead.length;
+    return isSecret(secret, text.slice(Math.max(0, at - contextChars), at)) ? lead + masked(kind) : whole;
+  });
 }
 
 const secretKey =
   /(?:^|_)(?:password|passwd|pwd|passphrase|pass|secret|token|api_?key|access_?key|private_?key|secret_?key|signing_?key|encryption_?key|credentials?|authorization|cookie|auth)$/;
 const secretFlag = new RegExp(`^--?[A-Za-z0-9_-]{0,40}?(?:${secretNames})$`, "i");
 
+/** Detectors whose triggers are part of every name that `secretKey` knows. */
+const nameSuspicions = detectors.reduce(
+  (bits, { kind }, index) => (["value", "cookie", "high_entropy"].includes(kind) ? bits | (1 << index) : bits),
+  0,
+);
+
 /** Whether a name says that its value is a secret: `password`, `apiKey`, `X-Auth-Token`, `AWS_SECRET_ACCESS_KEY`. */
 export function isSecretKey(name: string): boolean {
-  if (name.length > 128) return false;
+  return isSecretName(name, suspicionsOf(name));
+}
+
+function isSecretName(name: string, suspected: number): boolean {
+  if (name.length > 128 || (suspected & nameSuspicions) === 0) return false;
   const words = name.replace(/([a-z0-9])([A-Z])/g, "$1_$2").replace(/[^A-Za-z0-9]+/g, "_");
   return secretKey.test(words.toLowerCase());
 }
@@ -189,8 +285,8 @@ export function isSecretKey(name: string): boolean {
 const maskMaxDepth = 256;
 
 /**
- * A copy of a JSON value with its secrets masked: by the form of a text, by the name of the key that holds it at any
- * depth, and after a flag in a list of arguments.
+ * A JSON value with its secrets masked: by the form of a text, by the name of the key that holds it at any depth, and
+ * after a flag in a list of arguments. A copy; what holds no secret is returned as it is.
  */
 export function maskJson(value: unknown): unknown {
   return maskValue(value, false, 0);
@@ -204,18 +300,25 @@ function maskValue(value: unknown, isSecret: boolean, depth: number): unknown {
   if (typeof value === "number" || typeof value === "bigint") return isSecret ? masked("value") : value;
   if (typeof value !== "object" || value === null) return value;
   if (depth >= maskMaxDepth) return masked("depth");
+  let isChanged = false;
   if (Array.isArray(value)) {
     const items = value as readonly unknown[];
-    return items.map((item, index) => {
+    const copy = items.map((item, index) => {
       const before = items[index - 1];
       const led = typeof before === "string" && secretFlag.test(before) && typeof item === "string";
-      return maskValue(item, isSecret || (led && !item.startsWith("-")), depth + 1);
+      const one = maskValue(item, isSecret || (led && !item.startsWith("-")), depth + 1);
+      if (one !== item) isChanged = true;
+      return one;
     });
+    return isChanged ? copy : value;
   }
-  const copy: [string, unknown][] = Object.entries(value).map(([name, item]) => [
-    maskText(name),
-    maskValue(item, isSecret || isSecretKey(name), depth + 1),
-  ]);
+  const copy = Object.entries(value).map(([name, item]: [string, unknown]): [string, unknown] => {
+    const suspected = suspicionsOf(name);
+    const shown = maskSuspected(name, suspected);
+    const one = maskValue(item, isSecret || isSecretName(name, suspected), depth + 1);
+    if (one !== item || shown !== name) isChanged = true;
+    return [shown, one];
+  });
   // `fromEntries` defines, so that a key named `__proto__` stays a key.
-  return Object.fromEntries(copy);
+  return isChanged ? Object.fromEntries(copy) : value;
 }

@@ -8,12 +8,18 @@ const previewMaxDepth = 32;
 const splitTailChars = 256;
 
 const cutAt = (text: string, maxChars: number): string => {
+  if (text.length <= maxChars) return text;
   const cut = text.slice(0, maxChars);
-  return /[\uD800-\uDBFF]$/.test(cut) && cut.length < text.length ? cut.slice(0, -1) : cut;
+  const last = cut.charCodeAt(cut.length - 1);
+  return last >= 0xd800 && last <= 0xdbff ? cut.slice(0, -1) : cut;
 };
 
 /** Replaces what neither UTF-8 nor PostgreSQL can carry: lone surrogates and NUL. */
-export const toStorableText = (text: string): string => text.replace(/\p{Surrogate}|\0/gu, "\uFFFD");
+export const toStorableText = (text: string): string =>
+  perhapsUnstorable.test(text) ? text.replace(/\p{Surrogate}|\0/gu, "\uFFFD") : text;
+/** Cheaper, since it need not tell half a pair from a whole one. */
+// eslint-disable-next-line no-control-regex -- NUL is what is looked for
+const perhapsUnstorable = /[\0\uD800-\uDFFF]/;
 
 /** Masked and then cut to `maxChars` UTF-16 units, never through a surrogate pair. */
 export function toTextPreview(text: string, maxChars: number): string {

@@ -18,6 +18,11 @@ export interface Tx {
 
 /** A pool of connections. Every error leaves as a `Fault`; a connection of unknown state is destroyed. */
 export interface Database extends Tx {
+  /**
+   * Runs `work` on one connection, each statement of it committed by itself: what `work` computes before a statement is
+   * as fresh as can be, since nothing waits for a connection in between.
+   */
+  connected<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /** Runs `work` on one connection between BEGIN and COMMIT; rolls back when it throws. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /** Listens on a connection of its own, which heals itself; `onState` tells when it may be deaf. */
@@ -100,6 +105,8 @@ export function openDatabase(options: DatabaseOptions): Database {
 
   return {
     query: (statement, values) => withClient((client) => run(client, statement, values)),
+    connected: (work) =>
+      withClient((client) => work({ query: (statement, values) => run(client, statement, values) })),
     transaction: (work) =>
       withClient(async (client) => {
         await run(client, "BEGIN");

@@ -78,7 +78,7 @@ describe("the link to the database", () => {
     await backToNormal("warm");
     let isCommitting = false;
     proxy.onChunk = (direction, chunk) => {
-      if (direction === "toServer" && chunk.includes("COMMIT")) isCommitting = true;
+      if (direction === "toServer" && chunk.includes("gate-commit-group")) isCommitting = true;
       return !(isCommitting && direction === "toClient");
     };
     const told = await ask("lost-ack");

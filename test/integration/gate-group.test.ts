@@ -2,7 +2,8 @@ import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { GateAnswer } from "../../schemas/gate.ts";
 import { Fault } from "../../schemas/faults.ts";
-import type { Database, Tx } from "../../services/platform/postgres.ts";
+import { createMetrics } from "../../services/platform/metrics.ts";
+import type { Database } from "../../services/platform/postgres.ts";
 import { eventually } from "../harness/eventually.ts";
 import type { GateRig } from "../harness/gate-rig.ts";
 import { createGateRig, ownRequest, testCodec } from "../harness/gate-rig.ts";
@@ -14,24 +15,37 @@ beforeAll(async () => {
 });
 afterAll(() => rig.close());
 
-/** The gate's database with a step of one's own before each transaction, or around its statements. */
+/** The gate's database with a step of one's own before each commit, or after it, before the gate hears of it. */
 const wrapped = (
   inner: Database,
-  steps: { beforeTransaction?: () => Promise<void>; onQuery?: (text: string) => Promise<void> },
+  steps: { beforeCommit?: () => Promise<void>; afterCommit?: () => Promise<void> },
 ): Database => ({
   ...inner,
-  async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
-    await steps.beforeTransaction?.();
-    return inner.transaction((tx) =>
+  connected: (work) =>
+    inner.connected((tx) =>
       work({
         async query(statement, values) {
-          await steps.onQuery?.(typeof statement === "string" ? statement : statement.text);
-          return tx.query(statement, values);
+          await steps.beforeCommit?.();
+          const result = await tx.query<never>(statement, values);
+          await steps.afterCommit?.();
+          return result;
         },
       }),
-    );
-  },
+    ),
 });
+
+/** Holds what `lock` locks until it is called again. */
+const hold = async (lock: string): Promise<() => Promise<void>> => {
+  const blocker = await rig.admin.connect();
+  await blocker.query("BEGIN");
+  await blocker.query(lock);
+  return async () => {
+    await blocker.query("ROLLBACK");
+    blocker.release();
+  };
+};
+/** Waiting for every lane: the last locks that a commit takes. */
+const allLanes = "SELECT pg_advisory_xact_lock(1869968498, lane) FROM generate_series(0, 1023) AS lane";
 
 const rowsOf = async (sessionId: string): Promise<number[]> =>
   Promise.all(
@@ -42,11 +56,17 @@ const rowsOf = async (sessionId: string): Promise<number[]> =>
     ].map((from) => rig.count(from)),
   );
 
+/** Statements of this database that wait for a lock. */
+const waitsFor = (text: string): Promise<number> =>
+  rig.count(
+    `pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%${text}%'`,
+  );
+
 describe("deciding and committing", () => {
   it("shares commits among calls that come at the same time", async () => {
     let commits = 0;
     const database = wrapped(rig.database(), {
-      beforeTransaction: () => {
+      beforeCommit: () => {
         commits += 1;
         return Promise.resolve();
       },
@@ -64,7 +84,7 @@ describe("deciding and committing", () => {
   it("decides again when the tenant is frozen between facts and commit", async () => {
     let frozen = false;
     const database = wrapped(rig.database(), {
-      async beforeTransaction() {
+      async beforeCommit() {
         if (frozen) return;
         frozen = true;
         await rig.admin.query("UPDATE access.tenants SET state = 'frozen' WHERE tenant_id = 'acme'");
@@ -83,28 +103,46 @@ describe("deciding and committing", () => {
   });
 
   it("holds a freeze back until the commits that did not see it are through", async () => {
-    let freezing: Promise<unknown> = Promise.resolve();
+    const running = await rig.gate();
+    await running.post("/v1/gate/decide", ownRequest("shell.run", { command: "warm" }));
+    const letGo = await hold(allLanes);
+    const asked = running.post("/v1/gate/decide", ownRequest("shell.run", { command: "ls" }));
+    // The commit has read the versions and waits for its lanes.
+    await eventually(async () => (await waitsFor("gate.commit_group")) === 1);
     let isFrozen = false;
-    const database = wrapped(rig.database(), {
-      async onQuery(text) {
-        if (!text.includes("INSERT INTO gate.decisions") || isFrozen) return;
-        freezing = rig.admin
-          .query("UPDATE access.tenants SET state = 'frozen' WHERE tenant_id = 'acme'")
-          .then(() => {
-            isFrozen = true;
-          });
-        // Long enough for an update that nothing holds back.
-        await new Promise((resolve) => setTimeout(resolve, 150));
-        expect(isFrozen).toBe(false);
-      },
-    });
-    const running = await rig.gate({ database });
-    const reply = await running.post("/v1/gate/decide", ownRequest("shell.run", { command: "ls" }));
-    expect(reply.json).toMatchObject({ decision: "allow" });
+    const freezing = rig.admin
+      .query("UPDATE access.tenants SET state = 'frozen' WHERE tenant_id = 'acme'")
+      .then(() => {
+        isFrozen = true;
+      });
+    await eventually(async () => (await waitsFor("UPDATE access.tenants")) === 1);
+    expect(isFrozen).toBe(false);
+    await letGo();
+    expect((await asked).json).toMatchObject({ decision: "allow" });
     await freezing;
     const next = await running.post("/v1/gate/decide", ownRequest("shell.run", { command: "ls" }));
     expect(next.json).toMatchObject({ decision: "deny", reason_code: "TENANT_FROZEN" });
     await rig.admin.query("UPDATE access.tenants SET state = 'active' WHERE tenant_id = 'acme'");
+  });
+
+  it("holds a change of a session back until the commits that did not see it are through", async () => {
+    const running = await rig.gate();
+    const ask = (): ReturnType<typeof running.post> =>
+      running.post(
+        "/v1/gate/decide",
+        ownRequest("shell.run", { command: "ls" }, { session_id: "labelled-later" }),
+      );
+    await ask();
+    const letGo = await hold(allLanes);
+    const asked = ask();
+    await eventually(async () => (await waitsFor("gate.commit_group")) === 1);
+    const change =
+      "UPDATE gate.sessions SET labels = '{secret_read}', version = version + 1 WHERE session_id = 'labelled-later'";
+    const changing = rig.admin.query(change);
+    await eventually(async () => (await waitsFor("UPDATE gate.sessions")) === 1);
+    await letGo();
+    expect((await asked).json).toMatchObject({ decision: "allow" });
+    expect((await changing).rowCount).toBe(1);
   });
 
   it("lets a freeze through within a second while calls never stop", async () => {
@@ -137,7 +175,7 @@ describe("deciding and committing", () => {
   it("denies after three times when the facts keep changing, and records it", async () => {
     let changes = 0;
     const database = wrapped(rig.database(), {
-      async beforeTransaction() {
+      async beforeCommit() {
         changes += 1;
         await rig.admin.query("UPDATE access.tenants SET state = 'active' WHERE tenant_id = 'acme'");
       },
@@ -159,7 +197,7 @@ describe("deciding and committing", () => {
     await ask(running, "first");
     let rounds = 0;
     const database = wrapped(rig.database(), {
-      async beforeTransaction() {
+      async beforeCommit() {
         rounds += 1;
         if (rounds > 1) return;
         await rig.admin.query(
@@ -173,6 +211,46 @@ describe("deciding and committing", () => {
       "SELECT facts FROM gate.decisions WHERE request -> 'input' ->> 'command' = 'second'",
     );
     expect(facts.rows.map((row) => row.facts.session)).toEqual([{ version: 1, labels: ["secret_read"] }]);
+  });
+
+  it("decides only the calls again that did not hold, and commits their neighbours at once", async () => {
+    const setUp = await rig.gate();
+    const ask = (gate: typeof setUp, session: string, id: string): ReturnType<typeof setUp.post> =>
+      gate.post(
+        "/v1/gate/decide",
+        ownRequest("shell.run", { command: "make" }, { session_id: session, tool_call_id: id }),
+      );
+    const sessions = ["stays-1", "moves", "stays-2", "taken", "stays-3"];
+    for (const session of sessions) await ask(setUp, session, `first-${session}`);
+    let commits = 0;
+    const metrics = createMetrics();
+    const database = wrapped(rig.database(), {
+      async beforeCommit() {
+        commits += 1;
+        // While the first call's commit waits, the others gather in one group.
+        if (commits === 1) await eventually(async () => /queue_depth 5$/m.test(await metrics.render()));
+        if (commits !== 2) return;
+        await rig.admin.query(
+          "UPDATE gate.sessions SET labels = '{seen}', version = version + 1 WHERE session_id = 'moves'",
+        );
+        await ask(setUp, "taken", "second-taken");
+      },
+    });
+    const running = await rig.gate({ database, metrics, maxInFlight: 1 });
+    const opening = ask(running, "opens", "opens");
+    await eventually(() => commits === 1);
+    const answers = await Promise.all(sessions.map((session) => ask(running, session, `second-${session}`)));
+    expect((await opening).json).toMatchObject({ decision: "allow" });
+    const found = answers.map(({ json }) => json as GateAnswer);
+    expect(found.map(({ decision }) => decision)).toEqual(sessions.map(() => "allow"));
+    expect(found.map(({ repeated }) => repeated)).toEqual(sessions.map((session) => session === "taken"));
+    expect(await metrics.render()).toContain('fabric_gate_retries_total{cause="facts"} 2');
+    const facts = await rig.admin.query<{ facts: { session: unknown } }>(
+      `SELECT facts FROM gate.decisions JOIN gate.sessions USING (session_key)
+        WHERE session_id = 'moves' ORDER BY decided_at DESC LIMIT 1`,
+    );
+    expect(facts.rows[0]?.facts.session).toEqual({ version: 1, labels: ["seen"] });
+    for (const session of sessions) expect(await rowsOf(session)).toEqual([2, 1, 2]);
   });
 
   it("fails only the call that cannot be recorded", async () => {
@@ -245,20 +323,18 @@ describe("a database that goes away", () => {
   });
 
   it("does not record an allow for a caller that gave up, and its neighbours get theirs", async () => {
-    let isSlow = true;
-    const database = wrapped(rig.database(), {
-      async onQuery(text) {
-        if (!isSlow || !text.includes("outbox.append")) return;
-        isSlow = false;
-        await wait(400);
-      },
-    });
-    const running = await rig.gate({ database, budgetMs: 250 });
+    const running = await rig.gate({ budgetMs: 250 });
+    await running.post("/v1/gate/decide", ownRequest("shell.run", { command: "warm" }));
+    const letGo = await hold(allLanes);
+    const startedMs = performance.now();
     const gaveUp = await running.post(
       "/v1/gate/decide",
       ownRequest("shell.run", { command: "ls" }, { session_id: "gave-up" }),
     );
+    // The server itself gives up: nobody has to wait for the time that a commit on the wire is given beyond the budget.
+    expect(performance.now() - startedMs).toBeLessThan(900);
     expect(gaveUp.json).toMatchObject({ decision: "deny", reason_code: "GATE_TIMEOUT" });
+    await letGo();
     const next = await running.post(
       "/v1/gate/decide",
       ownRequest("shell.run", { command: "ls" }, { session_id: "came-later" }),
@@ -269,17 +345,29 @@ describe("a database that goes away", () => {
     expect(await rowsOf("came-later")).toEqual([1, 1, 1]);
   });
 
+  it("writes nothing when the time is up inside the statement, though no lock was in the way", async () => {
+    const running = await rig.gate({ budgetMs: 300 });
+    await running.post("/v1/gate/decide", ownRequest("shell.run", { command: "warm" }));
+    await rig.admin.query(
+      `CREATE FUNCTION gate.dawdle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.5); RETURN NEW; END';
+       CREATE TRIGGER dawdle BEFORE INSERT ON gate.capabilities FOR EACH ROW EXECUTE FUNCTION gate.dawdle()`,
+    );
+    try {
+      const asked = await running.post(
+        "/v1/gate/decide",
+        ownRequest("shell.run", { command: "ls" }, { session_id: "dawdled" }),
+      );
+      expect(asked.json).toMatchObject({ decision: "deny", reason_code: "GATE_TIMEOUT" });
+      await running.gate.close();
+      expect(await rowsOf("dawdled")).toEqual([0, 0, 0]);
+      expect((await rig.events()).some((one) => one.execution.session_id === "dawdled")).toBe(false);
+    } finally {
+      await rig.admin.query("DROP TRIGGER dawdle ON gate.capabilities; DROP FUNCTION gate.dawdle()");
+    }
+  });
+
   it("gives the true answer late rather than a false one in time, when the COMMIT is slow", async () => {
-    const inner = rig.database();
-    const database: Database = {
-      ...inner,
-      transaction: (work) =>
-        inner.transaction(async (tx) => {
-          const result = await work(tx);
-          await wait(400);
-          return result;
-        }),
-    };
+    const database = wrapped(rig.database(), { afterCommit: () => wait(400) });
     const running = await rig.gate({ database, budgetMs: 250 });
     const answer = await running.post(
       "/v1/gate/decide",
@@ -291,43 +379,38 @@ describe("a database that goes away", () => {
   });
 
   it("denies and writes nothing by halves when its connections are cut in the middle", async () => {
-    let isCutting = false;
+    const running = await rig.gate();
+    // Each of these is a place where the one statement waits; the connection is cut while it does.
     const cutAt = [
-      "INSERT INTO gate.sessions",
-      "hold_tenants",
-      "INSERT INTO gate.decisions",
-      "INSERT INTO gate.anchors",
-      "outbox.append",
+      "LOCK TABLE gate.sessions IN SHARE MODE",
+      "SELECT pg_advisory_xact_lock(1952804449, hashtext('acme'))",
+      "LOCK TABLE gate.decisions IN SHARE MODE",
+      "LOCK TABLE gate.anchors IN SHARE MODE",
+      "LOCK TABLE vault.evidence IN SHARE MODE",
+      allLanes,
     ];
-    let cutText = "";
-    const database = wrapped(rig.database(), {
-      async onQuery(text) {
-        if (!isCutting || !text.includes(cutText)) return;
-        isCutting = false;
-        await rig.admin.query(
-          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'fabric_gate' AND datname = current_database()",
-        );
-      },
-    });
-    const running = await rig.gate({ database });
-    for (const [index, text] of cutAt.entries()) {
-      cutText = text;
-      isCutting = true;
+    for (const [index, lock] of cutAt.entries()) {
       const sessionId = `cut-${String(index)}`;
       const call = ownRequest(
         "shell.run",
         { command: "ls" },
         { session_id: sessionId, tool_call_id: sessionId },
       );
-      const reply = await running.post("/v1/gate/decide", call);
-      expect(reply.json).toMatchObject({ decision: "deny", reason_code: "GATE_UNAVAILABLE" });
-      expect(isCutting).toBe(false);
+      const letGo = await hold(lock);
+      const asked = running.post("/v1/gate/decide", call);
+      await eventually(async () => (await waitsFor("gate.commit_group")) === 1);
+      await rig.admin.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'fabric_gate' AND datname = current_database()",
+      );
+      expect((await asked).json).toMatchObject({ decision: "deny", reason_code: "GATE_UNAVAILABLE" });
+      await letGo();
       expect(await rowsOf(sessionId)).toEqual([0, 0, 0]);
       // The same call, tried again, is decided as if it were the first time.
-      expect((await running.post("/v1/gate/decide", call)).json).toMatchObject({
-        decision: "allow",
-        repeated: false,
-      });
+      const again = await eventually(
+        () => running.post("/v1/gate/decide", call),
+        ({ json }) => (json as GateAnswer).decision === "allow",
+      );
+      expect(again.json).toMatchObject({ repeated: false });
       expect(await rowsOf(sessionId)).toEqual([1, 1, 1]);
     }
   });

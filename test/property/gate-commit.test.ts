@@ -23,17 +23,18 @@ const disturbed = (inner: Database): Database => ({
     disturb();
     return inner.query(statement, values);
   },
-  transaction: (work) =>
-    inner.transaction(async (tx) => {
-      const result = await work({
-        query(statement, values) {
+  connected: (work) =>
+    inner.connected((tx) =>
+      work({
+        async query(statement, values) {
           disturb();
-          return tx.query(statement, values);
+          const result = await tx.query<never>(statement, values);
+          // Written, and the gate does not hear of it.
+          disturb();
+          return result;
         },
-      });
-      disturb();
-      return result;
-    }),
+      }),
+    ),
 });
 let gates: RunningGate[] = [];
 beforeAll(async () => {

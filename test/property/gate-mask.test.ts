@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { maskJson, maskText } from "../../services/platform/mask.ts";
+import { detectors, maskJson, maskText, suspicionsOf } from "../../services/platform/mask.ts";
 
 const fragment = fc.oneof(
   fc.constantFrom(
@@ -29,6 +29,20 @@ const fragment = fc.oneof(
   fc.string({ maxLength: 12 }),
 );
 const text = fc.array(fragment, { maxLength: 12 }).map((parts) => parts.join(""));
+
+/** A text that each detector likes, with its letters in any case. */
+const triggered = fc
+  .tuple(
+    text,
+    fc.constantFrom(...detectors.flatMap(({ triggers }) => triggers)),
+    fc.constantFrom("", "a", "_", "-", "=", " ", ": ", "y", "\u212A", "\u017F", "\u0130"),
+    fc.stringMatching(/^[A-Za-z0-9_.-]{0,40}$/),
+    fc.boolean(),
+  )
+  .map(([before, trigger, between, after, isUpper]) => {
+    const shown = isUpper ? trigger.toUpperCase() : trigger;
+    return `${before}${shown}${between}${after}`;
+  });
 
 describe("masking, whatever the text", () => {
   it("changes nothing the second time", () => {
@@ -59,5 +73,28 @@ describe("masking, whatever the text", () => {
         expect(Array.isArray(once)).toBe(Array.isArray(value));
       }),
     );
+  });
+
+  it("finds nothing where the cheap pass saw no trigger", () => {
+    fc.assert(
+      fc.property(fc.oneof(text, triggered), (one) => {
+        const suspected = suspicionsOf(one);
+        detectors.forEach(({ pattern, kind }, index) => {
+          if ((suspected & (1 << index)) === 0) expect([kind, one.match(pattern)]).toEqual([kind, null]);
+        });
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  it("knows a trigger for each detector, in whatever case", () => {
+    expect(detectors.length).toBeLessThan(32);
+    detectors.forEach(({ triggers }, index) => {
+      for (const trigger of triggers) {
+        for (const form of [trigger, trigger.toUpperCase()]) {
+          expect(suspicionsOf(`before${form}after`) & (1 << index)).not.toBe(0);
+        }
+      }
+    });
   });
 });
