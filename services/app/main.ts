@@ -16,9 +16,10 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
     if (asked > 1) process.exit(130);
   });
 }
-// A reader that went away (`| head`) ends the output, not the program with a stack trace.
+// A reader that went away (`| head`) ends the command in good order: what it started has to be stopped.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code === "EPIPE") process.exit(0);
+  if (error.code !== "EPIPE") throw error;
+  stop.abort();
 });
 
 const place = await findPlace(process.cwd());
