@@ -1,14 +1,14 @@
 import type { Emission } from "../../processors/kit/emission.ts";
 import type { Processor } from "../../processors/kit/processor.ts";
 import type { BatchControl } from "../platform/kafka-consumer.ts";
-import { Fenced, classify } from "./classify.ts";
+import { Fenced } from "./classify.ts";
 import type { FaultStage } from "./classify.ts";
 import { toEmittedEvents } from "./emissions.ts";
 import type { FanOutGuard } from "./fan-out-guard.ts";
 import type { HostTx, Position } from "./host-store.ts";
 import type { Letter, LetterContext } from "./letter.ts";
 import { toLetter } from "./letter.ts";
-import type { DecodedRecord, ReadRecord } from "./records.ts";
+import type { ProjectedRecord, ReadRecord } from "./records.ts";
 import { keyOf } from "./records.ts";
 
 /** One slice of a batch on its way through the steps. */
@@ -22,7 +22,7 @@ export interface Work {
   readonly letterContext: LetterContext;
   readonly nowMs: number;
   /** Filled in by `claim`. */
-  claimed: readonly DecodedRecord[];
+  claimed: readonly ProjectedRecord[];
   duplicates: number;
   /** Filled in by `project`. */
   changes: readonly unknown[];
@@ -55,29 +55,26 @@ const claim: Step = {
       }
     }
     const events = work.records.filter((read) => read.kind === "event");
-    const fresh = new Set(
-      events.length === 0 ? [] : await tx.claimEvents(events.map(({ eventUuid }) => eventUuid)),
-    );
-    // The same id twice in one batch: the first one in order is the event, `delete` lets the second one fail.
-    work.claimed = events.filter(({ eventUuid }) => fresh.delete(eventUuid));
+    const fresh: ReadonlySet<string> =
+      events.length === 0 ? new Set() : await tx.claimEvents(events.map(({ eventUuid }) => eventUuid));
+    work.claimed = fresh.size === events.length ? events : firstOfEach(events, new Set(fresh));
     work.duplicates = events.length - work.claimed.length;
   },
 };
 
-/** A throw is one event's own: it is set aside here, without another run of the batch. */
+/** The same id twice in one batch: the first one in order is the event, `delete` lets the second one fail. */
+const firstOfEach = <T extends ProjectedRecord>(events: readonly T[], fresh: Set<string>): readonly T[] =>
+  events.filter(({ eventUuid }) => fresh.delete(eventUuid));
+
+/** What the claimed events amount to. The processor's pure half ran when they were read; its throws are buried here. */
 const project: Step = {
   name: "project",
   run(work) {
     const changes: unknown[] = [];
-    const { topic, partition } = work.position;
-    for (const { record, event } of work.claimed) {
-      try {
-        for (const change of work.processor.project(event, { topic, partition, offset: record.offset })) {
-          changes.push(change);
-        }
-      } catch (error) {
-        work.letters.push(toLetter(record, event, classify(error, "project"), 1, work.letterContext));
-      }
+    for (const { record, changes: own, thrown } of work.claimed) {
+      if (thrown !== null) {
+        work.letters.push(toLetter(record, thrown.event, thrown.fault, 1, work.letterContext));
+      } else for (const change of own) changes.push(change);
     }
     work.changes = changes;
     return Promise.resolve();

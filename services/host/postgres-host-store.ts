@@ -25,19 +25,13 @@ export function createPostgresHostStore(options: PostgresHostStoreOptions): Host
   const toHostTx = (tx: Tx): HostTx => ({
     projection: { query: (statement, values) => tx.query(statement, values) },
     async claimEvents(eventUuids) {
-      // Almost always all are new: then only their number comes back.
-      const claimed = await tx.query<{ count: number; claimed: string[] | null }>({
+      const claimed = await tx.query<{ fresh: string[] | null }>({
         name: "host-claim-events",
-        text: `WITH claimed AS (INSERT INTO inbox (processor, event_id)
-            SELECT $1, id FROM unnest($2::uuid[]) AS id ORDER BY id ON CONFLICT DO NOTHING RETURNING event_id)
-          SELECT count(*)::int AS count,
-            CASE WHEN count(*) < cardinality($2::uuid[]) THEN array_agg(event_id)::text[] END AS claimed
-          FROM claimed`,
+        text: "SELECT claim_events($1, $2::uuid[])::text[] AS fresh",
         // UUIDs need no quoting: one text is cheaper than an array that is escaped item by item.
         values: [processor, `{${eventUuids.join(",")}}`],
       });
-      const [row] = claimed.rows;
-      return new Set(row?.count === eventUuids.length ? eventUuids : (row?.claimed ?? []));
+      return new Set(claimed.rows[0]?.fresh ?? eventUuids);
     },
     async moveWatermark(position, nextOffset) {
       const moved = await tx.query({

@@ -262,7 +262,8 @@ export class ProcessorHost {
       if (records === null) return;
       const read = await readRecords(records, {
         decoder: this.#options.decoder,
-        processorName: this.#options.processor.name,
+        processor: this.#options.processor,
+        source: one,
         type: this.#typeOf.get(batch.topic) ?? "",
         isSchemaOverdue: () => this.#isSchemaOverdue(one),
       });
@@ -317,6 +318,7 @@ export class ProcessorHost {
       steps: options.steps,
       metrics: options.metrics,
       nowMs: () => options.clock.nowMs(),
+      eventOf: async ({ value }) => (value === null ? null : (await options.decoder.decode(value)).envelope),
       toWork: (position, records, nextOffset) => this.#toWork(one, position, records, nextOffset, control),
       afterSlice: (work) => this.#afterSlice(one, work),
       mayGoOn: () => control.isCurrent(),

@@ -1,3 +1,5 @@
+import type { Envelope } from "../../schemas/envelope.ts";
+import type { LogRecord } from "../platform/kafka-consumer.ts";
 import { isRecordFault } from "./classify.ts";
 import type { Step, Work } from "./batch-steps.ts";
 import type { HostMetrics } from "./host-metrics.ts";
@@ -32,6 +34,8 @@ export interface SliceRunnerOptions {
   readonly steps: readonly Step[];
   readonly metrics: HostMetrics;
   readonly toWork: (position: Position, records: readonly ReadRecord[], nextOffset: bigint) => Work;
+  /** Reads a record again, for the letter about it. */
+  readonly eventOf: (record: LogRecord) => Promise<Envelope | null>;
   readonly nowMs: () => number;
   /** Called when a slice is committed: the position has moved to `work.nextOffset`. */
   readonly afterSlice: (work: Work) => void;
@@ -51,7 +55,7 @@ export function createSliceRunner(options: SliceRunnerOptions): {
     count: FailureCount,
   ): Promise<void>;
 } {
-  const { store, steps, metrics, toWork, nowMs, afterSlice, mayGoOn } = options;
+  const { store, steps, metrics, toWork, eventOf, nowMs, afterSlice, mayGoOn } = options;
 
   async function once(
     position: Position,
@@ -74,7 +78,7 @@ export function createSliceRunner(options: SliceRunnerOptions): {
     attempts: number,
   ): Promise<Position> {
     const work = toWork(position, [], nextOffset);
-    const event = read.kind === "event" ? read.event : null;
+    const event = read.kind === "event" ? await eventOf(read.record) : null;
     work.letters.push(toLetter(read.record, event, failed.fault, attempts, work.letterContext));
     await runSlice(work, steps, store);
     report(work, metrics, 0);

@@ -91,11 +91,14 @@ export class EventCodec {
    */
   async decode(bytes: Buffer): Promise<DecodedEvent> {
     const schemaId = schemaIdOf(bytes);
-    const verdict = this.#verdicts.get(schemaId) ?? (await this.#fetchVerdict(schemaId));
-    if ("refusal" in verdict) throw new Fault("SCHEMA_REFUSED", `schema ${schemaId}: ${verdict.refusal}`);
-    const envelope = decodeConfluent(bytes, verdict) as Envelope;
-    checkVersion(envelope, verdict.reader);
-    return { envelope, schemaId };
+    return readAs(this.#verdicts.get(schemaId) ?? (await this.#fetchVerdict(schemaId)), schemaId, bytes);
+  }
+
+  /** `decode` at once, for a writer's schema that is known already; null for one that has to be asked for. */
+  decodeNow(bytes: Buffer): DecodedEvent | null {
+    const schemaId = schemaIdOf(bytes);
+    const verdict = this.#verdicts.get(schemaId);
+    return verdict === undefined ? null : readAs(verdict, schemaId, bytes);
   }
 
   #fetchVerdict(schemaId: number): Promise<Verdict> {
@@ -123,6 +126,13 @@ export class EventCodec {
       ? { type: reading.type, resolver: reading.resolver, reader }
       : { refusal: reading.reason };
   }
+}
+
+function readAs(verdict: Verdict, schemaId: number, bytes: Buffer): DecodedEvent {
+  if ("refusal" in verdict) throw new Fault("SCHEMA_REFUSED", `schema ${schemaId}: ${verdict.refusal}`);
+  const envelope = decodeConfluent(bytes, verdict) as Envelope;
+  checkVersion(envelope, verdict.reader);
+  return { envelope, schemaId };
 }
 
 function checkVersion(envelope: Envelope, reader: Reader): void {

@@ -1,8 +1,9 @@
-import type { Consumer, EachBatchPayload } from "kafkajs";
+import type { Consumer, EachBatchPayload, KafkaMessage } from "kafkajs";
 import type { BrokerRoute } from "./kafka-connection.ts";
 import { openKafka } from "./kafka-connection.ts";
 import type { KafkaEndpoint } from "./kafka.ts";
 import type { Log } from "./log.ts";
+import { ReadAhead } from "./read-ahead.ts";
 
 /** A partition of a topic; the topic's name is the one on the broker, prefix included. */
 export interface TopicPartition {
@@ -38,8 +39,8 @@ export interface BatchControl {
   /** Tells the broker that we are alive; never throws, an expired membership shows in `isCurrent`. */
   heartbeat(): Promise<void>;
   /**
-   * Commits `nextOffset` to the group and moves the fetch position there. False, and no request, when the partition is
-   * no longer ours; false too when the broker refused: the position in the database is what counts.
+   * Commits `nextOffset` to the group. False, and no request, when the partition is no longer ours; false too when the
+   * broker refused: the position in the database is what counts.
    */
   commit(nextOffset: bigint): Promise<boolean>;
   /** Whether the assignment that the batch belongs to still holds. */
@@ -60,7 +61,10 @@ export interface ConsumerHandlers {
     partitions: readonly TopicPartition[],
     assignment: number,
   ): Promise<readonly (TopicPartition & { readonly offset: bigint })[]>;
-  /** Must not throw: what fails is paused and resumed by the handler. */
+  /**
+   * In order within a partition; the next one is fetched meanwhile. Must not throw: a handler that did not finish
+   * pauses the partition, and resumes it where it wants to go on.
+   */
   batch(batch: RecordBatch, control: BatchControl): Promise<void>;
   state?(state: ConsumerState, reason: string): void;
 }
@@ -105,6 +109,7 @@ export interface KafkaConsumerOptions {
 export function createKafkaConsumer(options: KafkaConsumerOptions): ConsumerPort {
   const rejoinMinMs = options.rejoinMinMs ?? 250;
   const rejoinMaxMs = options.rejoinMaxMs ?? 10_000;
+  const atOnce = options.partitionsConsumedConcurrently ?? 3;
   const kafka = openKafka(options.endpoint, options.log, options.route);
   let handlers: ConsumerHandlers | null = null;
   let session: Session | null = null;
@@ -119,6 +124,14 @@ export function createKafkaConsumer(options: KafkaConsumerOptions): ConsumerPort
     readonly ended: Promise<string>;
     end(reason: string): void;
     owned: Set<string>;
+    readonly ahead: ReadAhead;
+    /** Partitions that were started, each with the number of its start: what was fetched before it is stale. */
+    readonly starts: Map<string, number>;
+    startCount: number;
+    /** No batch begins any more. */
+    closing: boolean;
+    /** kafkajs has given up: nothing can be committed under this membership. */
+    crashed: boolean;
   }
 
   const keyOf = ({ topic, partition }: TopicPartition): string => `${topic}/${partition}`;
@@ -139,7 +152,17 @@ export function createKafkaConsumer(options: KafkaConsumerOptions): ConsumerPort
     });
     let end: (reason: string) => void = () => undefined;
     const ended = new Promise<string>((resolve) => (end = resolve));
-    const current: Session = { consumer, ended, end, owned: new Set() };
+    const current: Session = {
+      consumer,
+      ended,
+      end,
+      owned: new Set(),
+      ahead: new ReadAhead(atOnce),
+      starts: new Map(),
+      startCount: 0,
+      closing: false,
+      crashed: false,
+    };
     session = current;
     // kafkajs calls listeners synchronously before its first fetch of a generation: what is paused here is not fetched.
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
@@ -149,24 +172,30 @@ export function createKafkaConsumer(options: KafkaConsumerOptions): ConsumerPort
       assignment += 1;
       failures = 0;
       current.owned = new Set(partitions.map(keyOf));
+      current.starts.clear();
       consumer.pause(partitions.map(({ topic, partition }) => ({ topic, partitions: [partition] })));
       active.state?.("running", `${partitions.length} partitions`);
       void place(active, current, partitions, assignment);
     });
     consumer.on(consumer.events.REBALANCING, () => active.state?.("joining", "the group is rebalancing"));
-    consumer.on(consumer.events.CRASH, ({ payload }) => end(payload.error.message));
+    consumer.on(consumer.events.CRASH, ({ payload }) => {
+      current.crashed = true;
+      end(payload.error.message);
+    });
     try {
       await consumer.connect();
       await consumer.subscribe({ topics: [...topics], fromBeginning: true });
       await consumer.run({
         autoCommit: false,
         eachBatchAutoResolve: false,
-        partitionsConsumedConcurrently: options.partitionsConsumedConcurrently ?? 3,
+        partitionsConsumedConcurrently: atOnce,
         eachBatch: (payload) => deliver(active, current, payload),
       });
       return await ended;
     } finally {
+      current.closing = true;
       // The batch in hand ends and commits before the group is left.
+      if (!current.crashed) await current.ahead.drain();
       await consumer.disconnect().catch(() => undefined);
       session = null;
       assignment += 1;
@@ -203,11 +232,17 @@ export function createKafkaConsumer(options: KafkaConsumerOptions): ConsumerPort
 
   function go(current: Session, { topic, partition }: TopicPartition, offset: bigint): void {
     quietly("a resume", () => {
+      current.startCount += 1;
+      current.starts.set(keyOf({ topic, partition }), current.startCount);
       current.consumer.seek({ topic, partition, offset: offset.toString() });
       current.consumer.resume([{ topic, partitions: [partition] }]);
     });
   }
 
+  /**
+   * Takes a batch over and lets kafkajs go, which would fetch nothing while a batch is worked on: the next one is read
+   * and unpacked while the database has this one.
+   */
   async function deliver(
     active: ConsumerHandlers,
     current: Session,
@@ -215,57 +250,60 @@ export function createKafkaConsumer(options: KafkaConsumerOptions): ConsumerPort
   ): Promise<void> {
     const { batch } = payload;
     const partition = { topic: batch.topic, partition: batch.partition };
+    const key = keyOf(partition);
     const mine = assignment;
-    const isCurrent = (): boolean =>
-      mine === assignment &&
-      session === current &&
-      payload.isRunning() &&
-      current.owned.has(keyOf(partition));
-    await active.batch(
-      {
-        ...partition,
-        assignment: mine,
-        records: batch.messages.map((message) => ({
-          offset: BigInt(message.offset),
-          key: message.key,
-          value: message.value,
-          headers: message.headers ?? {},
-          timestampMs: Number(message.timestamp),
-        })),
-        // kafkajs has it and does not declare it.
-        fetchedFrom: BigInt((batch as unknown as { readonly fetchedOffset: string }).fetchedOffset),
-        lastOffset: BigInt(batch.lastOffset()),
-        logEnd: BigInt(batch.highWatermark),
+    const start = current.starts.get(key);
+    // INVARIANT: what was fetched before a pause or a new start is never handed over after it
+    // (test/contract/consumer.test.ts "hands over nothing that was fetched before a partition began anew").
+    const isFresh = (): boolean => start !== undefined && current.starts.get(key) === start;
+    if (!isFresh() || payload.isStale()) return;
+    const isMine = (): boolean => mine === assignment && session === current && current.owned.has(key);
+    const isCurrent = (): boolean => isMine() && !current.closing && payload.isRunning();
+    payload.resolveOffset(batch.lastOffset());
+    const toBatch = (): RecordBatch => ({
+      ...partition,
+      assignment: mine,
+      records: batch.messages.map(toLogRecord),
+      // kafkajs has it and does not declare it.
+      fetchedFrom: BigInt((batch as unknown as { readonly fetchedOffset: string }).fetchedOffset),
+      lastOffset: BigInt(batch.lastOffset()),
+      logEnd: BigInt(batch.highWatermark),
+    });
+    const control: BatchControl = {
+      isCurrent,
+      async heartbeat() {
+        // A refused heartbeat is thrown again by kafkajs' own one, and the group is joined anew.
+        await payload.heartbeat().catch(() => undefined);
       },
-      {
-        isCurrent,
-        async heartbeat() {
-          // A refused heartbeat is thrown again by kafkajs' own one after the batch, and the group is joined anew.
-          await payload.heartbeat().catch(() => undefined);
-        },
-        async commit(nextOffset) {
-          // INVARIANT: nothing is committed for a partition that a rebalance gave away: the broker checks the
-          // generation only, and kafkajs commits under the newest one (test/contract/consumer.test.ts).
-          if (mine !== assignment || session !== current || !current.owned.has(keyOf(partition)))
-            return false;
-          payload.resolveOffset((nextOffset - 1n).toString());
-          try {
-            await payload.commitOffsetsIfNecessary({
-              topics: [
-                {
-                  topic: partition.topic,
-                  partitions: [{ partition: partition.partition, offset: nextOffset.toString() }],
-                },
-              ],
-            });
-            return true;
-          } catch (error) {
-            options.log.warn({ err: error, ...partition }, "the group offset was not committed");
-            return false;
-          }
-        },
+      async commit(nextOffset) {
+        // INVARIANT: nothing is committed for a partition that a rebalance gave away: the broker checks the
+        // generation only, and kafkajs commits under the newest one (test/contract/consumer.test.ts).
+        if (!isMine()) return false;
+        try {
+          await payload.commitOffsetsIfNecessary({
+            topics: [
+              {
+                topic: partition.topic,
+                partitions: [{ partition: partition.partition, offset: nextOffset.toString() }],
+              },
+            ],
+          });
+          return true;
+        } catch (error) {
+          options.log.warn({ err: error, ...partition }, "the group offset was not committed");
+          return false;
+        }
       },
-    );
+    };
+    await current.ahead.bring(key, async () => {
+      if (!isFresh() || !isCurrent()) return;
+      try {
+        await active.batch(toBatch(), control);
+      } catch (error) {
+        options.log.error({ err: error, ...partition }, "the handler of a batch failed");
+        current.end("the handler of a batch failed");
+      }
+    });
   }
 
   function sleep(ms: number): Promise<void> {
@@ -302,7 +340,9 @@ export function createKafkaConsumer(options: KafkaConsumerOptions): ConsumerPort
     },
     pause({ topic, partition }) {
       const current = session;
-      if (current?.owned.has(keyOf({ topic, partition })) !== true) return;
+      const key = keyOf({ topic, partition });
+      if (current?.owned.has(key) !== true) return;
+      current.starts.delete(key);
       quietly("a pause", () => current.consumer.pause([{ topic, partitions: [partition] }]));
     },
     resume(partition, offset) {
@@ -320,3 +360,14 @@ export function createKafkaConsumer(options: KafkaConsumerOptions): ConsumerPort
     },
   };
 }
+
+function toLogRecord(message: KafkaMessage): LogRecord {
+  return {
+    offset: BigInt(message.offset),
+    key: message.key,
+    value: message.value,
+    headers: message.headers ?? noHeaders,
+    timestampMs: Number(message.timestamp),
+  };
+}
+const noHeaders: LogRecord["headers"] = {};

@@ -7,17 +7,14 @@ import { eventOf } from "../../processors/kit/given.ts";
 import type { Processor } from "../../processors/kit/processor.ts";
 import { defineProcessor } from "../../processors/kit/processor.ts";
 import type { EventType } from "../../schemas/catalog.ts";
-import { eventTypes } from "../../schemas/catalog.ts";
 import type { Envelope } from "../../schemas/envelope.ts";
 import { draft } from "../../schemas/envelope.ts";
-import { eventSchema } from "../../schemas/event-schemas.ts";
-import { Fault } from "../../schemas/faults.ts";
 import type { Step } from "../../services/host/batch-steps.ts";
 import { liveSteps } from "../../services/host/batch-steps.ts";
 import type { Host, HostOptions } from "../../services/host/host.ts";
 import { startHost } from "../../services/host/host.ts";
 import { createVaultLetterSealer } from "../../services/host/letter-sealer.ts";
-import { EventCodec } from "../../services/platform/avro.ts";
+import type { EventCodec } from "../../services/platform/avro.ts";
 import { systemClock } from "../../services/platform/clock.ts";
 import { newUuidV7 } from "../../services/platform/ids.ts";
 import { createMetrics } from "../../services/platform/metrics.ts";
@@ -26,22 +23,7 @@ import { openDatabase } from "../../services/platform/postgres.ts";
 import { openMemoryKek, openTenantKeys } from "../../services/platform/vault-seal.ts";
 import type { TestDatabase } from "./database.ts";
 import { createTestDatabase } from "./database.ts";
-
-const idOfType = new Map(eventTypes.map((type, index) => [type as string, index + 1]));
-
-/** A codec whose registry is in memory: the schemas of the catalogue under ids of its own. */
-export const memoryCodec = (): EventCodec =>
-  new EventCodec({
-    schemaIds: idOfType,
-    source: {
-      schemaById(schemaId) {
-        const type = eventTypes[schemaId - 1];
-        return type === undefined
-          ? Promise.reject(new Fault("SCHEMA_ID_UNKNOWN", `schema ${schemaId}`))
-          : Promise.resolve(eventSchema(type));
-      },
-    },
-  });
+import { memoryCodec } from "./memory-codec.ts";
 
 /** A model call of `tenantId`, number `n`; each has an id of its own. */
 export const modelEvent = (n: number, tenantId = "acme"): Envelope<"agent.model.completed"> =>

@@ -10,7 +10,8 @@ import { systemClock } from "../../services/platform/clock.ts";
 import { createLog } from "../../services/platform/log.ts";
 import { openDatabase } from "../../services/platform/postgres.ts";
 import { createTestDatabase } from "../harness/database.ts";
-import { memoryCodec, modelEvent } from "../harness/host-rig.ts";
+import { modelEvent } from "../harness/host-rig.ts";
+import { memoryCodec } from "../harness/memory-codec.ts";
 
 it("seals every row exactly once while partitions commit out of step, some of them during a run", async () => {
   const database = await createTestDatabase();

@@ -16,7 +16,7 @@ import { derivedUuid } from "../../services/platform/ids.ts";
 import { createLog } from "../../services/platform/log.ts";
 import { createMetrics } from "../../services/platform/metrics.ts";
 import { MemoryConsumer, MemoryLog, MemoryStore } from "../harness/host-memory.ts";
-import { memoryCodec } from "../harness/host-rig.ts";
+import { memoryCodec } from "../harness/memory-codec.ts";
 
 const topic = "agent.session.ended";
 const codec = memoryCodec();
