@@ -6,19 +6,36 @@ function keyOf(...parts: readonly (string | null)[]): string {
   return derivedUuid(JSON.stringify(parts));
 }
 
+/** Keys of sessions and of what lasts like them come again with every call. */
+const known = new Map<string, string>();
+const knownMax = 4_096;
+
+/** The same as `keyOf`, remembered. */
+function lastingKeyOf(...parts: readonly string[]): string {
+  const name = JSON.stringify(parts);
+  let key = known.get(name);
+  if (key === undefined) {
+    if (known.size >= knownMax) known.clear();
+    key = derivedUuid(name);
+    known.set(name, key);
+  }
+  return key;
+}
+
 /** Key of a runtime's session within its tenant. */
 export function toSessionKey(tenantId: string, runtime: string, sessionId: string): string {
-  return keyOf("session", tenantId, runtime, sessionId);
+  return lastingKeyOf("session", tenantId, runtime, sessionId);
 }
 
 /** The correlation of a root session: one user goal, the same whoever computes it. */
 export function toCorrelationId(sessionKey: string): string {
-  return `cor_${keyOf("correlation", sessionKey)}`;
+  return `cor_${lastingKeyOf("correlation", sessionKey)}`;
 }
 
 /** Key of an anchor within its session. */
 export function toAnchorKey(sessionKey: string, anchor: Anchor): string {
-  return keyOf("anchor", sessionKey, anchor.scope, anchor.id);
+  const keyed = anchor.scope === "call" ? keyOf : lastingKeyOf;
+  return keyed("anchor", sessionKey, anchor.scope, anchor.id);
 }
 
 /**

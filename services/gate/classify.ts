@@ -22,8 +22,19 @@ export interface Classified extends Matchable {
   readonly findings: readonly Finding[];
 }
 
+/** A request is classified for its intent, its plan and its decision; it does not change in between. */
+const classifiedBefore = new WeakMap<GateRequest, { readonly bundle: Bundle; readonly classified: Classified }>();
+
 /** Looks the tool up and reads its input. Never throws. */
 export function classify(request: GateRequest, bundle: Bundle): Classified {
+  const before = classifiedBefore.get(request);
+  if (before?.bundle === bundle) return before.classified;
+  const classified = readRequest(request, bundle);
+  classifiedBefore.set(request, { bundle, classified });
+  return classified;
+}
+
+function readRequest(request: GateRequest, bundle: Bundle): Classified {
   const entry = findTool(bundle, request.tool);
   const fieldTexts = toFieldTexts(request.input);
   const workingDirectory = request.working_directory ?? null;

@@ -2,12 +2,22 @@ import { describe, expect, it } from "vitest";
 import { createGroupQueue } from "./group-queue.ts";
 
 /** Lets the test end each group by hand. */
-const rig = (options: { maxGroup?: number; maxInFlight?: number; maxWaiting?: number } = {}) => {
+const rig = (
+  options: {
+    maxGroup?: number;
+    maxInFlight?: number;
+    maxWaiting?: number;
+    parallelFrom?: number;
+    slowMs?: number;
+  } = {},
+) => {
   const groups: { items: readonly number[]; end: () => void }[] = [];
   const queue = createGroupQueue<number>({
     maxGroup: 3,
     maxInFlight: 1,
     maxWaiting: 10,
+    parallelFrom: 1,
+    slowMs: 60_000,
     ...options,
     run: (items) => new Promise((end) => groups.push({ items, end })),
   });
@@ -43,6 +53,28 @@ describe("the group queue", () => {
     for (const item of [1, 2, 3]) queue.push(item);
     await turn();
     expect(groups).toHaveLength(2);
+  });
+
+  it("starts no second group before enough waits for it", async () => {
+    const { queue, groups, turn } = rig({ maxGroup: 3, maxInFlight: 2, parallelFrom: 3 });
+    queue.push(1);
+    await turn();
+    queue.push(2);
+    queue.push(3);
+    await turn();
+    expect(groups).toHaveLength(1);
+    queue.push(4);
+    await turn();
+    expect(groups.map(({ items }) => items)).toEqual([[1], [2, 3, 4]]);
+  });
+
+  it("lets nobody wait behind a slow group", async () => {
+    const { queue, groups, turn } = rig({ maxInFlight: 2, parallelFrom: 3, slowMs: -1 });
+    queue.push(1);
+    await turn();
+    queue.push(2);
+    await turn();
+    expect(groups.map(({ items }) => items)).toEqual([[1], [2]]);
   });
 
   it("refuses what does not fit, and takes back what it handed on", async () => {

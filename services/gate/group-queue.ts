@@ -3,6 +3,10 @@ export interface GroupQueueOptions<T> {
   readonly maxGroup: number;
   /** Groups that may run at the same time. */
   readonly maxInFlight: number;
+  /** Items that have to wait before another group starts beside a running one. */
+  readonly parallelFrom: number;
+  /** A running group that takes longer than this holds nobody up any more: the next starts beside it. */
+  readonly slowMs: number;
   /** Items that may wait; past it `push` refuses. */
   readonly maxWaiting: number;
   /** Handles a group; must not reject. */
@@ -21,17 +25,25 @@ export interface GroupQueue<T> {
 }
 
 /**
- * No timer: a lone item goes at once, and while groups run the next one fills up, so that the size of a group follows
- * the load by itself.
+ * No timer: a lone item goes at once, and while a group runs the next one fills up, so that the size of a group follows
+ * the load by itself. A second group beside the first would only halve both, and a group costs about as much as ten of
+ * its items; so there is one as long as it is quick and what waits would not fill the next.
  */
 export function createGroupQueue<T>(options: GroupQueueOptions<T>): GroupQueue<T> {
   const waiting: T[] = [];
   let inFlight = 0;
+  let startedMs = 0;
   let scheduled = false;
   let onDrained: (() => void)[] = [];
 
+  function mayStart(): boolean {
+    if (waiting.length === 0) return false;
+    if (inFlight === 0) return true;
+    if (inFlight >= options.maxInFlight) return false;
+    return waiting.length >= options.parallelFrom || performance.now() - startedMs > options.slowMs;
+  }
   function schedule(): void {
-    if (scheduled || inFlight >= options.maxInFlight || waiting.length === 0) return;
+    if (scheduled || !mayStart()) return;
     scheduled = true;
     // Items of the same turn of the event loop share a group.
     setImmediate(() => {
@@ -40,9 +52,10 @@ export function createGroupQueue<T>(options: GroupQueueOptions<T>): GroupQueue<T
     });
   }
   function start(): void {
-    while (inFlight < options.maxInFlight && waiting.length > 0) {
+    while (mayStart()) {
       const group = waiting.splice(0, options.maxGroup);
       inFlight += 1;
+      startedMs = performance.now();
       const done = (): void => {
         inFlight -= 1;
         if (waiting.length > 0) schedule();

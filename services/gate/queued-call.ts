@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { toAnchorKey, toCallKey, toSessionKey } from "./call-keys.ts";
 import { proposedDigest } from "./decide.ts";
 import type { HookOutcome, HookWork } from "./hook-work.ts";
@@ -46,7 +46,7 @@ export function toQueuedCall(
     call.sessionId === undefined ? null : toSessionKey(tenantId, runtime.kind, call.sessionId);
   // Of what is asked, the plan counts; of what is told, the bytes: a second result of one call is another one.
   const digest =
-    request === null ? createHash("sha256").update(work.raw).digest("hex") : proposedDigest(request, bundle);
+    request === null ? hash("sha256", work.raw, "hex") : proposedDigest(request, bundle);
   const causes = work.observations.flatMap((one) => one.causes);
   return {
     work,

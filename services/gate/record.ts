@@ -58,6 +58,7 @@ export function toConsequences(calls: readonly RecordableWork[], context: Record
   const fresh = new Map<string, string>();
   for (const call of calls) {
     const base = toBase(call, context);
+    const subject = call.decision === null ? null : toSubject(call.decision.ruling);
     call.work.observations.forEach((observation, index) => {
       const eventId = index === 0 ? call.firstEventId : context.newEventId();
       const causationId = causeOf(
@@ -66,7 +67,7 @@ export function toConsequences(calls: readonly RecordableWork[], context: Record
         (key) => fresh.get(key) ?? context.anchorOf(key),
       );
       envelopes.push(
-        toEnvelope(withRuling(observation.draft, call.decision), {
+        toEnvelope(withRuling(observation.draft, call.decision, subject), {
           ...base,
           eventId,
           origin: observation.draft.type === "agent.prompt.submitted" ? "human" : "agent",
@@ -80,10 +81,11 @@ export function toConsequences(calls: readonly RecordableWork[], context: Record
       fresh.set(anchorKey, eventId);
       anchors.push({ anchorKey, tenantId: call.work.tenantId, sessionKey: call.sessionKey, eventId });
     });
-    if (call.decision !== null) {
+    if (call.decision !== null && subject !== null) {
       const rulings = toRulingEvents(
         call,
         call.decision,
+        subject,
         { ...base, causationId: call.firstEventId },
         context,
       );
@@ -122,10 +124,10 @@ function causeOf(
 }
 
 /** The intent with what the catalogue says of it: an adapter only guesses the effect class. */
-function withRuling(one: Draft, decision: MadeDecision | null): Draft {
-  if (decision === null) return one;
+function withRuling(one: Draft, decision: MadeDecision | null, subject: Subject | null): Draft {
+  if (decision === null || subject === null) return one;
   const { ruling } = decision;
-  const enriched = { ...one, subject: toSubject(ruling), ...digestOf(ruling) };
+  const enriched = { ...one, subject, ...digestOf(ruling) };
   switch (enriched.type) {
     case "agent.tool.requested":
     case "agent.permission.requested":
@@ -154,6 +156,7 @@ function toSubject({ plan, classified }: Ruling): Subject {
 function toRulingEvents(
   call: RecordableWork,
   { ruling, answer }: MadeDecision,
+  subject: Subject,
   base: Omit<EnvelopeContext, "eventId">,
   context: RecordContext,
 ): { envelopes: Envelope[]; capability: CapabilityRow | null } {
@@ -168,7 +171,7 @@ function toRulingEvents(
   };
   const shared = {
     policy,
-    subject: toSubject(ruling),
+    subject,
     ...digestOf(ruling),
     ...(work.call.agentId === undefined ? {} : { agent_id: work.call.agentId }),
     execution: {

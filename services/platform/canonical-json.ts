@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Json } from "../../schemas/gate.ts";
 
 /** Deeper values are refused: the walk recurses. */
@@ -14,7 +14,7 @@ export function toCanonicalJson(value: Json): string {
 
 /** SHA-256 over the canonical form: `sha256:` and hex. */
 export function canonicalDigest(value: Json): string {
-  return `sha256:${createHash("sha256").update(toCanonicalJson(value), "utf8").digest("hex")}`;
+  return `sha256:${hash("sha256", toCanonicalJson(value), "hex")}`;
 }
 
 function write(value: Json, depth: number): string {

@@ -130,7 +130,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 
   app.setErrorHandler((error, request, reply) => {
     const fault = toFault(error);
-    if (faultTable[fault.code].status >= 500) {
+    if (hasHungUp(request, error)) {
+      options.log.debug({ requestId: request.id }, "the client hung up");
+    } else if (faultTable[fault.code].status >= 500) {
       options.log.error(
         { requestId: request.id, code: fault.code, reason: maskText(messageChain(error)) },
         "request failed",
@@ -212,6 +214,11 @@ const ofFastify: Readonly<Record<string, FaultCode>> = {
   FST_ERR_VALIDATION: "REQUEST_INVALID",
   FST_ERR_MAX_PARAM_LENGTH: "ROUTE_UNKNOWN",
 };
+
+/** Node ends a body that the client broke off with this error; nobody is there to hear an answer. */
+function hasHungUp(request: HttpRequest, error: unknown): boolean {
+  return request.raw.destroyed && (error as { code?: unknown }).code === "ECONNRESET";
+}
 
 function toFault(error: unknown): Fault {
   if (error instanceof Fault) return error;

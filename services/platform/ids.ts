@@ -1,4 +1,4 @@
-import { createHash, randomFillSync } from "node:crypto";
+import { hash, randomFillSync } from "node:crypto";
 import type { Clock } from "./clock.ts";
 
 const randomPool = Buffer.alloc(4096);
@@ -37,7 +37,7 @@ export function newUuidV7(nowMs: number): string {
 
 /** A UUIDv8 made from a name by SHA-256: the same name always gives the same id. */
 export function derivedUuid(name: string): string {
-  const bytes = createHash("sha256").update(name).digest().subarray(0, 16);
+  const bytes = hash("sha256", name, "buffer").subarray(0, 16);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
   return toUuidText(bytes);

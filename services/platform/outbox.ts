@@ -38,13 +38,24 @@ function toHeaders(envelope: Envelope): Record<string, string> {
     ce_type: envelope.type,
     ce_source: `urn:fabric:${envelope.environment}:${envelope.tenant_id}:${envelope.runtime.kind}`,
     ce_specversion: "1.0",
-    ce_time: new Date(envelope.occurred_at).toISOString(),
+    ce_time: toIsoTime(envelope.occurred_at),
     ce_subject: envelope.correlation_id,
     ce_dataschema: `urn:fabric:schema:${envelope.type}:${envelope.schema_version}`,
     "content-type": "application/avro",
   };
   if (envelope.trace !== null) headers["traceparent"] = envelope.trace.traceparent;
   return headers;
+}
+
+let isoMs = Number.NaN;
+let isoText = "";
+/** The events of a group were mostly recorded at the same time. */
+function toIsoTime(ms: number): string {
+  if (ms !== isoMs) {
+    isoMs = ms;
+    isoText = new Date(ms).toISOString();
+  }
+  return isoText;
 }
 
 const appendText = "SELECT outbox.append($1::uuid[], $2, $3, $4, $5, $6::jsonb[]) AS added";
