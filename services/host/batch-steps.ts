@@ -55,9 +55,8 @@ const claim: Step = {
       }
     }
     const events = work.records.filter((read) => read.kind === "event");
-    const fresh: ReadonlySet<string> =
-      events.length === 0 ? new Set() : await tx.claimEvents(events.map(({ eventUuid }) => eventUuid));
-    work.claimed = fresh.size === events.length ? events : firstOfEach(events, new Set(fresh));
+    const fresh = events.length === 0 ? [] : await tx.claimEvents(events.map(({ eventUuid }) => eventUuid));
+    work.claimed = fresh.length === events.length ? events : firstOfEach(events, new Set(fresh));
     work.duplicates = events.length - work.claimed.length;
   },
 };

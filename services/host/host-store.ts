@@ -16,8 +16,8 @@ export interface Position extends TopicPartition {
 export interface HostTx {
   /** What the processor's `apply` is handed. */
   readonly projection: Transaction;
-  /** Claims events for the processor; returns those that nobody had claimed before. */
-  claimEvents(eventUuids: readonly string[]): Promise<ReadonlySet<string>>;
+  /** Claims events for the processor; returns those that nobody had claimed before, each once. */
+  claimEvents(eventUuids: readonly string[]): Promise<readonly string[]>;
   /** Moves the watermark from where it was expected; false when another member has moved it or taken the epoch. */
   moveWatermark(position: Position, nextOffset: bigint): Promise<boolean>;
   bury(letters: readonly Letter[]): Promise<void>;

@@ -31,7 +31,7 @@ export function createPostgresHostStore(options: PostgresHostStoreOptions): Host
         // UUIDs need no quoting: one text is cheaper than an array that is escaped item by item.
         values: [processor, `{${eventUuids.join(",")}}`],
       });
-      return new Set(claimed.rows[0]?.fresh ?? eventUuids);
+      return claimed.rows[0]?.fresh ?? eventUuids;
     },
     async moveWatermark(position, nextOffset) {
       const moved = await tx.query({

@@ -296,7 +296,11 @@ export class ProcessorHost {
         return null;
       }
     }
-    const records = batch.records.filter(({ offset }) => offset >= expected);
+    const [first] = batch.records;
+    const records =
+      first === undefined || first.offset >= expected
+        ? batch.records
+        : batch.records.filter(({ offset }) => offset >= expected);
     const redelivered = batch.records.length - records.length;
     if (redelivered > 0) this.#options.metrics.duplicates(one, redelivered, "watermark");
     if (batch.lastOffset < expected) {

@@ -49,7 +49,7 @@ export class MemoryStore implements HostStore {
       claimEvents: (ids) => {
         const fresh = ids.filter((id, index) => !copy.inbox.has(id) && ids.indexOf(id) === index);
         for (const id of fresh) copy.inbox.add(id);
-        return Promise.resolve(new Set(fresh));
+        return Promise.resolve(fresh);
       },
       moveWatermark: (position, nextOffset) => {
         const mark = copy.marks.get(keyOf(position));
