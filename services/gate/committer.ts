@@ -42,9 +42,9 @@ export interface Committer {
 
 /** Most calls of one commit: beyond it a commit takes longer than the calls gain by sharing it. */
 const defaultMaxGroup = 64;
-/** A slow group (a lock, a slow disk) does not hold up the others. */
+/** While groups are on the wire, the next one is decided. */
 const defaultMaxInFlight = 4;
-/** Longer than a commit takes on a busy machine, a fraction of the budget. */
+/** Behind a group that takes longer (a lock, a slow disk) nobody waits: a fraction of the budget. */
 const slowGroupMs = 25;
 /** About a second of work; what comes on top would only time out. */
 const defaultMaxWaiting = 2_048;
@@ -68,7 +68,6 @@ export function createCommitter(options: CommitterOptions): Committer {
   const queue = createGroupQueue<QueuedCall>({
     maxGroup: options.maxGroup ?? defaultMaxGroup,
     maxInFlight: options.maxInFlight ?? defaultMaxInFlight,
-    parallelFrom: options.maxGroup ?? defaultMaxGroup,
     slowMs: slowGroupMs,
     maxWaiting: options.maxWaiting ?? defaultMaxWaiting,
     run: (group) => runGroup(group),

@@ -53,7 +53,8 @@ export async function commitGroup(
   const facts = await loadFacts(database, {
     tenantIds: unique(calls.map(({ work }) => work.tenantId)),
     sessionKeys: unique(calls.map(({ sessionKey }) => sessionKey)),
-    callKeys: unique(calls.map(({ callKey }) => callKey)),
+    decisionKeys: unique(calls.map(({ work, callKey }) => (work.request === null ? null : callKey))),
+    hookKeys: unique(calls.map(({ work, callKey }) => (work.request === null ? callKey : null))),
     anchorKeys: unique(calls.flatMap(({ anchorKeys }) => anchorKeys)),
   });
   const open = calls.filter((call) => !call.isSettled && !answerAtOnce(call, facts));
@@ -153,6 +154,7 @@ function toStatement(
   return commitStatement({
     nowMs,
     budgetMs: Math.max(0, earliestMs - performance.now()),
+    untilServerMs: earliestMs + facts.toServerMs,
     policyRevision: bundle.revision,
     sessions: toNewSessions(prepared, facts),
     heldTenants: new Map(conditional.map((one) => [one.work.tenantId, one.tenantVersion])),

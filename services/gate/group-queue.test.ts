@@ -7,7 +7,6 @@ const rig = (
     maxGroup?: number;
     maxInFlight?: number;
     maxWaiting?: number;
-    parallelFrom?: number;
     slowMs?: number;
   } = {},
 ) => {
@@ -16,7 +15,6 @@ const rig = (
     maxGroup: 3,
     maxInFlight: 1,
     maxWaiting: 10,
-    parallelFrom: 1,
     slowMs: 60_000,
     ...options,
     run: (items) => new Promise((end) => groups.push({ items, end })),
@@ -55,26 +53,33 @@ describe("the group queue", () => {
     expect(groups).toHaveLength(2);
   });
 
-  it("starts no second group before enough waits for it", async () => {
-    const { queue, groups, turn } = rig({ maxGroup: 3, maxInFlight: 2, parallelFrom: 3 });
-    queue.push(1);
+  it("starts a group beside another only when as much waits as is under way", async () => {
+    const { queue, groups, turn } = rig({ maxGroup: 5, maxInFlight: 3 });
+    for (const item of [1, 2]) queue.push(item);
     await turn();
-    queue.push(2);
     queue.push(3);
     await turn();
     expect(groups).toHaveLength(1);
     queue.push(4);
     await turn();
-    expect(groups.map(({ items }) => items)).toEqual([[1], [2, 3, 4]]);
+    for (const item of [5, 6, 7]) queue.push(item);
+    await turn();
+    expect(groups.map(({ items }) => items)).toEqual([
+      [1, 2],
+      [3, 4],
+    ]);
+    groups[0]?.end();
+    await turn();
+    expect(groups.at(-1)?.items).toEqual([5, 6, 7]);
   });
 
   it("lets nobody wait behind a slow group", async () => {
-    const { queue, groups, turn } = rig({ maxInFlight: 2, parallelFrom: 3, slowMs: -1 });
-    queue.push(1);
+    const { queue, groups, turn } = rig({ maxInFlight: 2, slowMs: -1 });
+    for (const item of [1, 2]) queue.push(item);
     await turn();
-    queue.push(2);
+    queue.push(3);
     await turn();
-    expect(groups.map(({ items }) => items)).toEqual([[1], [2]]);
+    expect(groups.map(({ items }) => items)).toEqual([[1, 2], [3]]);
   });
 
   it("refuses what does not fit, and takes back what it handed on", async () => {

@@ -3,8 +3,6 @@ export interface GroupQueueOptions<T> {
   readonly maxGroup: number;
   /** Groups that may run at the same time. */
   readonly maxInFlight: number;
-  /** Items that have to wait before another group starts beside a running one. */
-  readonly parallelFrom: number;
   /** A running group that takes longer than this holds nobody up any more: the next starts beside it. */
   readonly slowMs: number;
   /** Items that may wait; past it `push` refuses. */
@@ -26,12 +24,13 @@ export interface GroupQueue<T> {
 
 /**
  * No timer: a lone item goes at once, and while a group runs the next one fills up, so that the size of a group follows
- * the load by itself. A second group beside the first would only halve both, and a group costs about as much as ten of
- * its items; so there is one as long as it is quick and what waits would not fill the next.
+ * the load by itself. A group starts beside others only when as much waits as they hold, so that it is decided while
+ * they are committed and none is smaller for it: a group costs about as much as ten of its items.
  */
 export function createGroupQueue<T>(options: GroupQueueOptions<T>): GroupQueue<T> {
   const waiting: T[] = [];
   let inFlight = 0;
+  let underWay = 0;
   let startedMs = 0;
   let scheduled = false;
   let onDrained: (() => void)[] = [];
@@ -40,7 +39,10 @@ export function createGroupQueue<T>(options: GroupQueueOptions<T>): GroupQueue<T
     if (waiting.length === 0) return false;
     if (inFlight === 0) return true;
     if (inFlight >= options.maxInFlight) return false;
-    return waiting.length >= options.parallelFrom || performance.now() - startedMs > options.slowMs;
+    return (
+      waiting.length >= Math.min(underWay, options.maxGroup) ||
+      performance.now() - startedMs > options.slowMs
+    );
   }
   function schedule(): void {
     if (scheduled || !mayStart()) return;
@@ -55,9 +57,11 @@ export function createGroupQueue<T>(options: GroupQueueOptions<T>): GroupQueue<T
     while (mayStart()) {
       const group = waiting.splice(0, options.maxGroup);
       inFlight += 1;
+      underWay += group.length;
       startedMs = performance.now();
       const done = (): void => {
         inFlight -= 1;
+        underWay -= group.length;
         if (waiting.length > 0) schedule();
         else if (inFlight === 0) {
           const resolve = onDrained;

@@ -71,6 +71,8 @@ export interface GroupRows {
   readonly nowMs: number;
   /** Smallest time that a call of the group has left; the server writes nothing when it took longer. */
   readonly budgetMs: number;
+  /** The end of that time by the server's clock, in UTC milliseconds. */
+  readonly untilServerMs: number;
   readonly policyRevision: string;
   /** Sessions that are perhaps not there yet. */
   readonly sessions: readonly SessionRow[];
@@ -86,7 +88,7 @@ export interface GroupRows {
 }
 
 /** Number of parameters of `gate.commit_group`. */
-const commitParameters = 63;
+const commitParameters = 64;
 const commitText = `SELECT gate.commit_group(${Array.from({ length: commitParameters }, (_, index) => `$${String(index + 1)}`).join(", ")})`;
 
 /**
@@ -105,6 +107,7 @@ export function commitStatement(rows: GroupRows): Statement {
   const { heldTenants, heldSessions, capabilities, evidence, outbox } = rows;
   const values = [
     String(rows.budgetMs),
+    String(rows.untilServerMs),
     at,
     rows.policyRevision,
     plainArray(sessions.map((row) => row.sessionKey)),

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, randomFillSync } from "node:crypto";
 import { Fault } from "../../schemas/faults.ts";
 
 /** AES-256-GCM with the 96-bit nonce and the 128-bit tag that NIST SP 800-38D recommends. */
@@ -15,9 +15,22 @@ export interface SealedBox {
   readonly sealed: Buffer;
 }
 
+/** Random bytes are drawn for many nonces at once; each is handed out once. */
+const noncePool = Buffer.alloc(nonceBytes * 256);
+let nonceAt = noncePool.length;
+
+function newNonce(): Buffer {
+  if (nonceAt === noncePool.length) {
+    randomFillSync(noncePool);
+    nonceAt = 0;
+  }
+  nonceAt += nonceBytes;
+  return Buffer.from(noncePool.subarray(nonceAt - nonceBytes, nonceAt));
+}
+
 /** Seals bytes; `associated` says where they belong and is checked when they are opened. */
 export function sealBox(key: Buffer, bytes: Buffer, associated: string): SealedBox {
-  const nonce = randomBytes(nonceBytes);
+  const nonce = newNonce();
   const cipher = createCipheriv(cipherName, key, nonce);
   cipher.setAAD(Buffer.from(associated, "utf8"));
   const sealed = Buffer.concat([cipher.update(bytes), cipher.final()]);

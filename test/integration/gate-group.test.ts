@@ -366,6 +366,25 @@ describe("a database that goes away", () => {
     }
   });
 
+  it("writes nothing when the statement was on its way longer than its caller waits at all", async () => {
+    let isSlow = true;
+    const database = wrapped(rig.database(), {
+      async beforeCommit() {
+        if (!isSlow) return;
+        isSlow = false;
+        await wait(1_600);
+      },
+    });
+    const running = await rig.gate({ database, budgetMs: 250 });
+    const asked = await running.post(
+      "/v1/gate/decide",
+      ownRequest("shell.run", { command: "ls" }, { session_id: "on-its-way" }),
+    );
+    expect(asked.json).toMatchObject({ decision: "deny", reason_code: "GATE_TIMEOUT" });
+    await running.gate.close();
+    expect(await rowsOf("on-its-way")).toEqual([0, 0, 0]);
+  });
+
   it("gives the true answer late rather than a false one in time, when the COMMIT is slow", async () => {
     const database = wrapped(rig.database(), { afterCommit: () => wait(400) });
     const running = await rig.gate({ database, budgetMs: 250 });

@@ -6,6 +6,7 @@ import { systemClock } from "../../services/platform/clock.ts";
 import { createHttpServer } from "../../services/platform/http.ts";
 import { createLog } from "../../services/platform/log.ts";
 import { createMetrics } from "../../services/platform/metrics.ts";
+import { eventually } from "../harness/eventually.ts";
 import type { GateRig, RunningGate } from "../harness/gate-rig.ts";
 import { createGateRig, ownRequest } from "../harness/gate-rig.ts";
 
@@ -28,6 +29,29 @@ const problemOf = async (response: Response): Promise<Record<string, unknown>> =
   expect(instance).toMatch(/^req_[0-9a-f-]{36}$/);
   return rest;
 };
+
+describe("a client that hangs up", () => {
+  it("is no error of ours", async () => {
+    const before = rig.logLines.length;
+    const { hostname, port } = new URL(running.url);
+    const socket = connect(Number(port), hostname);
+    const token = await rig.token();
+    socket.write(
+      `POST /v1/gate/decide HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"run`,
+    );
+    await eventually(
+      () =>
+        new Promise<boolean>((resolve) =>
+          running.gate.app.server.getConnections((_error, count) => resolve(count > 0)),
+        ),
+    );
+    // The head has been read when the server has answered the next one.
+    await ask({ authorization: `Bearer ${token}`, "content-type": "application/json" });
+    socket.destroy();
+    await eventually(() => rig.logLines.slice(before).some((line) => line.includes("the client hung up")));
+    expect(rig.logLines.slice(before).filter((line) => line.includes('"level":"error"'))).toEqual([]);
+  });
+});
 
 describe("who may ask", () => {
   it("answers a wrong, an expired, a foreign and a broken token with the same words", async () => {

@@ -19,7 +19,7 @@ const disturb = (): void => {
 };
 const disturbed = (inner: Database): Database => ({
   ...inner,
-  query(statement, values) {
+  async query(statement, values) {
     disturb();
     return inner.query(statement, values);
   },

@@ -18,11 +18,12 @@ CREATE TRIGGER hold_session_change BEFORE UPDATE ON sessions FOR EACH ROW EXECUT
 -- nobody more than he has. It raises
 --   FGC01  something does not hold any more; DETAIL is {"tenants": [...], "sessions": [...], "calls": [...]}: tenants
 --          and sessions whose version moved, ids of decisions and keys of recorded calls that another commit took;
---   FGB01  it took longer than budget_ms, the time after which a caller is told no;
+--   FGB01  a caller is told no by now: it took longer than budget_ms, or it is later than until_ms by this server's
+--          clock (milliseconds since 1970), which counts the way here too;
 --   55P03  a lock was not free within that time.
 -- Locks are taken in one order by everybody: new sessions, tenants, sessions, calls, anchors, lanes, each sorted.
 CREATE FUNCTION commit_group(
-  budget_ms double precision, happened_at timestamptz, revision text,
+  budget_ms double precision, until_ms double precision, happened_at timestamptz, revision text,
   s_key uuid[], s_tenant text[], s_runtime text[], s_id text[], s_correlation uuid[],
   held_tenant text[], held_tenant_version bigint[], held_session uuid[], held_session_version bigint[],
   d_id uuid[], d_tenant text[], d_session uuid[], d_correlation uuid[], d_call uuid[], d_requested uuid[],
@@ -126,7 +127,8 @@ BEGIN
   END IF;
   PERFORM outbox.append(o_id, o_type, o_key, o_tenant, o_payload, o_headers);
 
-  IF extract(epoch FROM clock_timestamp() - statement_timestamp()) * 1000 > budget_ms THEN
+  IF extract(epoch FROM clock_timestamp() - statement_timestamp()) * 1000 > budget_ms
+    OR extract(epoch FROM clock_timestamp()) * 1000 > until_ms THEN
     RAISE EXCEPTION 'a caller is told no by now' USING ERRCODE = 'FGB01';
   END IF;
 END
