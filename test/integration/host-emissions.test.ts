@@ -147,6 +147,16 @@ describe("position and inbox", () => {
     expect(calls).toBe(1);
   });
 
+  it("gives only the new ones, each once, of a list in which some were claimed before, and claims those", async () => {
+    const store = storeOf();
+    const [one, two, three] = many(3).map(({ event_id }) => event_id.slice(4)) as [string, string, string];
+    const claim = (ids: readonly string[]) => store.transaction((tx) => tx.claimEvents(ids));
+    expect(await claim([two, one])).toEqual([two, one]);
+    expect(await claim([three, two, three, one])).toEqual([three]);
+    expect(await claim([three, two, one])).toEqual([]);
+    expect((await rig.sql.query("SELECT 1 FROM host.inbox")).rowCount).toBe(3);
+  });
+
   it("leaves an event to the next one when the first claim is undone", async () => {
     const store = storeOf();
     const id = modelEvent(1).event_id.slice(4);
