@@ -1,8 +1,13 @@
 import { defineConfig } from "vitest/config";
 
-const serverTests = ["contract", "integration", "property", "replay", "e2e", "schemas"].map(
-  (folder) => `test/${folder}/**/*.test.ts`,
-);
+/** Faults that are planted in the process itself; those that kill processes are the project `faults` alone. */
+const plantedFaults = ["test/fault/host*.test.ts", "test/fault/relay*.test.ts"];
+const serverTests = [
+  ...["contract", "integration", "property", "replay", "e2e", "schemas"].map(
+    (folder) => `test/${folder}/**/*.test.ts`,
+  ),
+  ...plantedFaults,
+];
 
 /** Options of every project whose tests start or talk to real servers. */
 const onServers = {

@@ -49,6 +49,7 @@ export async function writeLocalSettings(
     ["FABRIC_KEK_FILE", files.kekFile],
     ["FABRIC_AUTH_KEYS_FILE", files.authKeysFile],
     ["FABRIC_SEAL_KEY_FILE", files.sealKeyFile],
+    ["FABRIC_SEAL_PUBLIC_KEYS_DIR", files.sealPublicKeysDir],
     ["FABRIC_TOKEN_FILE", files.tokenFile],
     ["FABRIC_DATABASE_URL_ADMIN", endpoints.postgresUrl],
   ];

@@ -27,6 +27,7 @@ export function localFiles(place: Place, stack: string) {
     kekFile: join(dir, "kek.json"),
     authKeysFile: join(dir, "token-keys.json"),
     sealKeyFile: join(dir, "seal-key.pem"),
+    sealPublicKeysDir: join(dir, "seal-public-keys"),
     tokenFile: join(dir, "runtime.token"),
     policyDir: join(place.packageDir, "deploy", "policy", "default"),
     migrationsDir: join(place.packageDir, "deploy", "migrations"),

@@ -1,4 +1,5 @@
-import { rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { systemClock } from "../platform/clock.ts";
 import { createAuthKeysFile, loadAuthKeysFile } from "../platform/auth-keys.ts";
 import { issueLocalToken } from "../platform/auth.ts";
@@ -10,7 +11,7 @@ import { createKekFile } from "../vault/kek-file.ts";
 import { applyAll, registerAll } from "./contract-actions.ts";
 import { loadOrMakePasswords, writeLocalSettings, writeSecretOnce } from "./local-settings.ts";
 import type { LocalFiles } from "./place.ts";
-import { newSealKeyPem } from "../audit/seal-key.ts";
+import { newSealKeyPem, readPublicKey, toPublicPem } from "../audit/seal-key.ts";
 import { serviceDatabase } from "./wiring.ts";
 
 /** The one tenant of a local stack. */
@@ -31,6 +32,7 @@ export async function prepareLocal(
   await createKekFile(files.kekFile);
   await createAuthKeysFile(files.authKeysFile);
   await writeSecretOnce(files.sealKeyFile, newSealKeyPem);
+  await publishSealKey(files);
   await writeLocalSettings(files, endpoints, passwords);
   const config = loadConfig({ envFile: files.envFile });
   const { applied } = await migrate({
@@ -49,6 +51,14 @@ export async function prepareLocal(
   const topics = await applyAll(config);
   progress(`topics: ${topics.text.split("\n").length > 3 ? "created" : topics.text}`);
   return config;
+}
+
+/** The public half under its own name, so that blocks of an earlier key still verify after a rotation. */
+async function publishSealKey(files: LocalFiles): Promise<void> {
+  const pem = toPublicPem(await readFile(files.sealKeyFile, "utf8"));
+  const { keyId } = readPublicKey(pem);
+  await mkdir(files.sealPublicKeysDir, { recursive: true });
+  await writeFile(join(files.sealPublicKeysDir, `${keyId.replace(":", "-")}.pem`), pem);
 }
 
 async function addTenant(config: Config): Promise<void> {

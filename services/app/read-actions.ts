@@ -9,7 +9,7 @@ import { serviceDatabase } from "./wiring.ts";
 import { renderVerify } from "../audit/render-verify.ts";
 import { loadWho } from "../../processors/audit/queries.ts";
 import { renderWho } from "../../processors/audit/who.ts";
-import { verifyTrail } from "./verify-trail.ts";
+import { verifySnapshot } from "./verify-trail.ts";
 
 /** `fabric trace` and `fabric audit …`: reading what was recorded, as the auditor. */
 export function readActions(
@@ -42,7 +42,7 @@ export function readActions(
       }),
     auditVerify: (common, { tenant }) =>
       withAuditor(common, async (database, config) => {
-        const report = await verifyTrail(config, database, tenant);
+        const report = await verifySnapshot(config, database, tenant);
         return { json: report, text: renderVerify(report), exit: report.exitCode };
       }),
     auditWho: (common, { toolCallId, tenant }) =>

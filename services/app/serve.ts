@@ -50,8 +50,8 @@ export function toRoles(words: readonly string[], known: readonly Processor[]): 
 }
 
 /**
- * Runs the roles until the signal, then ends them in the reverse order of their start: the gate first stops taking
- * work, the relay goes last, so that what was committed still leaves. Rejects when a service dies by itself.
+ * Runs the roles until the signal, then ends them in the reverse order of their start: the gate stops taking work first,
+ * the relay goes last; what it does not publish any more waits in the outbox. Rejects when a service dies by itself.
  */
 export async function serveRoles(
   around: Surroundings,

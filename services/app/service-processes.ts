@@ -144,7 +144,7 @@ export async function stopServiceProcess(files: LocalFiles, name: string): Promi
   await rm(described, { force: true });
 }
 
-/** Ends all of them, those that came last first. */
+/** Ends all of them at once; none waits for another. */
 export async function stopServiceProcesses(files: LocalFiles): Promise<number> {
   const running = await listServiceProcesses(files);
   await Promise.all(running.map((one) => stopServiceProcess(files, one.name)));

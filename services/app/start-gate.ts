@@ -18,6 +18,8 @@ const adapters = new Map([claudeCode, codex].map((adapter) => [adapter.runtime, 
 const gateConnections = 6;
 /** A decision cannot wait for longer than its budget; a connection that takes more is no use to it. */
 const connectTimeoutMs = 1_000;
+/** After a fail-over the old connections are silent: each is given up soon, so that the pool is not full of them. */
+const silentMs = 2_000;
 
 /** Starts the gate; it listens when policy, keys and schema ids are loaded. */
 export async function startGate(around: Surroundings, signal: AbortSignal): Promise<RunningService> {
@@ -38,7 +40,12 @@ export async function startGate(around: Surroundings, signal: AbortSignal): Prom
   }
   const localKeys =
     config.authKeysFile === undefined ? [] : (await loadAuthKeysFile(config.authKeysFile)).verification;
-  const database = serviceDatabase(config, "gate", { maxConnections: gateConnections, connectTimeoutMs });
+  const database = serviceDatabase(config, "gate", {
+    maxConnections: gateConnections,
+    connectTimeoutMs,
+    statementTimeoutMs: silentMs,
+    queryTimeoutMs: silentMs,
+  });
   const registry = registryOf(config);
   const codec = await codecWhenRegistered(database, registry, log, signal);
   const gate = createGate({

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { readSealKey } from "../audit/seal-key.ts";
 import type { SealKey } from "../audit/seal-key.ts";
 import { createSealer } from "../audit/sealer.ts";
@@ -42,8 +42,11 @@ export async function startSealer(around: Surroundings, signal: AbortSignal): Pr
   };
 }
 
+/** Others than the owner may do nothing with the file. */
+const othersBits = 0o077;
+
 /** The key that signs blocks, from its file. */
-export async function loadSealKey(config: Config): Promise<SealKey> {
+async function loadSealKey(config: Config): Promise<SealKey> {
   const file = requireSetting(
     config.sealKeyFile,
     "FABRIC_SEAL_KEY_FILE",
@@ -52,5 +55,8 @@ export async function loadSealKey(config: Config): Promise<SealKey> {
   const pem = await readFile(file, "utf8").catch((error: unknown) => {
     throw new Fault("KEY_UNAVAILABLE", `\`${file}\` cannot be read`, { cause: error });
   });
+  const { mode } = await stat(file);
+  if ((mode & othersBits) !== 0)
+    throw new Fault("KEY_UNAVAILABLE", `others may read \`${file}\`; run chmod 600`);
   return readSealKey(pem);
 }

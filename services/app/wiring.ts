@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Config, DatabaseUser } from "../platform/config.ts";
 import { databaseUrl } from "../platform/config.ts";
 import { EventCodec } from "../platform/avro.ts";
@@ -6,7 +7,7 @@ import type { Probe } from "../platform/http.ts";
 import type { KafkaEndpoint } from "../platform/kafka.ts";
 import type { Log } from "../platform/log.ts";
 import type { Metrics } from "../platform/metrics.ts";
-import type { Database } from "../platform/postgres.ts";
+import type { Database, DatabaseOptions } from "../platform/postgres.ts";
 import { openDatabase } from "../platform/postgres.ts";
 import type { SchemaRegistryPort } from "../platform/registry.ts";
 import { openRegistry } from "../platform/registry.ts";
@@ -38,7 +39,7 @@ export function kafkaEndpoint(config: Config, clientId: string): KafkaEndpoint {
 export function serviceDatabase(
   config: Config,
   user: DatabaseUser,
-  options: { maxConnections?: number; searchPath?: readonly string[]; connectTimeoutMs?: number } = {},
+  options: Omit<DatabaseOptions, "url" | "applicationName"> = {},
 ): Database {
   return openDatabase({ url: databaseUrl(config, user), applicationName: `fabric-${user}`, ...options });
 }
@@ -74,13 +75,6 @@ export async function codecWhenRegistered(
     } catch (error) {
       log.warn({ err: error }, "schema ids cannot be read; trying again");
     }
-    await new Promise<void>((resolve, reject) => {
-      if (signal.aborted) reject(new Error("stopped before the schemas were known"));
-      const timer = setTimeout(resolve, startRetryMs);
-      signal.addEventListener("abort", () => {
-        clearTimeout(timer);
-        reject(new Error("stopped before the schemas were known"));
-      });
-    });
+    await sleep(startRetryMs, undefined, { signal });
   }
 }

@@ -33,6 +33,11 @@ export function newSealKeyPem(): string {
   return generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 }
 
+/** The public half of a private key's PEM, for those who verify: SPKI PEM. */
+export function toPublicPem(privatePem: string): string {
+  return createPublicKey(createPrivateKey(privatePem)).export({ type: "spki", format: "pem" }).toString();
+}
+
 /** Reads a public key (SPKI PEM), for those who verify and must not be able to sign. */
 export function readPublicKey(pem: string): { readonly keyId: string; readonly publicKey: KeyObject } {
   const publicKey = createPublicKey(pem);

@@ -58,6 +58,7 @@ const environmentSchema = z.object({
   FABRIC_OIDC_ISSUER: z.url().optional(),
   FABRIC_OIDC_AUDIENCE: optionalText,
   FABRIC_SEAL_KEY_FILE: optionalText,
+  FABRIC_SEAL_PUBLIC_KEYS_DIR: optionalText,
   FABRIC_TOKEN_FILE: optionalText,
   FABRIC_GATE_URL: z.url({ protocol: /^https?$/ }).optional(),
   ...Object.fromEntries(
@@ -100,6 +101,7 @@ export interface Config {
   readonly authKeysFile: string | undefined;
   readonly oidc: { readonly issuer: string; readonly audience: string } | undefined;
   readonly sealKeyFile: string | undefined;
+  readonly sealPublicKeysDir: string | undefined;
   readonly tokenFile: string | undefined;
 }
 
@@ -205,6 +207,7 @@ function toConfig(one: Environment): Config {
         ? undefined
         : { issuer: one.FABRIC_OIDC_ISSUER, audience: one.FABRIC_OIDC_AUDIENCE },
     sealKeyFile: one.FABRIC_SEAL_KEY_FILE,
+    sealPublicKeysDir: one.FABRIC_SEAL_PUBLIC_KEYS_DIR,
     tokenFile: one.FABRIC_TOKEN_FILE,
   };
 }

@@ -51,6 +51,15 @@ export interface DatabaseOptions {
   readonly searchPath?: readonly string[];
 }
 
+/** The work of a transaction failed, and its ROLLBACK got no answer. */
+class RollbackLost extends Error {
+  readonly work: unknown;
+  constructor(work: unknown, cause: unknown) {
+    super("the rollback got no answer", { cause });
+    this.work = work;
+  }
+}
+
 const types: pg.CustomTypesConfig = {
   getTypeParser(oid: number, format?: "text" | "binary") {
     // int8: a double would round past 2^53.
@@ -95,8 +104,8 @@ export function openDatabase(options: DatabaseOptions): Database {
     } catch (error) {
       // INVARIANT: a client that timed out or lost its server never goes back to the pool
       // (test/integration/postgres.test.ts "gives ten quick answers after a query that timed out").
-      broken = !isServerError(error);
-      throw error;
+      broken = error instanceof RollbackLost || !isServerError(error);
+      throw error instanceof RollbackLost ? error.work : error;
     } finally {
       client.off("error", onClientError);
       client.release(broken);
@@ -115,7 +124,10 @@ export function openDatabase(options: DatabaseOptions): Database {
           await run(client, "COMMIT");
           return result;
         } catch (error) {
-          await client.query("ROLLBACK").catch(() => undefined);
+          // Without an answer to the ROLLBACK the session's state is unknown, whatever the work failed of.
+          await client.query("ROLLBACK").catch((lost: unknown) => {
+            throw new RollbackLost(error, lost);
+          });
           throw error;
         }
       }),

@@ -40,6 +40,8 @@ const exitCode = await new Promise((resolve) => {
 let { passed, failed, skipped } = countsOf(REPORT);
 // vitest failed without a failed test: a file that does not load, a server that does not start, an unhandled error.
 if (exitCode !== 0 && failed === 0) failed += 1;
+// A run that tested nothing proves nothing.
+if (passed + failed === 0) failed += 1;
 
 const deadlineMs = Date.now() + GRACE_MS;
 let left = leftBehind(mark);

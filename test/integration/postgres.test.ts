@@ -5,6 +5,7 @@ import type { Database } from "../../services/platform/postgres.ts";
 import { createTestDatabase } from "../harness/database.ts";
 import type { TestDatabase } from "../harness/database.ts";
 import { eventually } from "../harness/eventually.ts";
+import { startTcpProxy } from "../harness/tcp-proxy.ts";
 
 let test: TestDatabase;
 const open: Database[] = [];
@@ -93,6 +94,33 @@ describe("the Postgres pool", () => {
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'postgres-test' AND pid <> pg_backend_pid() AND datname = current_database()",
     );
     await eventually(async () => (await pool.query("SELECT 1")).rowCount === 1);
+  });
+
+  // The work fails of its own, and the network goes silent before the ROLLBACK is answered.
+  it("destroys a connection whose rollback got no answer, whatever the work failed of", async () => {
+    const server = new URL(test.url);
+    const proxy = await startTcpProxy({ host: server.hostname, port: Number(server.port) });
+    server.host = `127.0.0.1:${String(proxy.port)}`;
+    const pool = openDatabase({
+      url: server.href,
+      applicationName: "postgres-test",
+      maxConnections: 1,
+      queryTimeoutMs: 500,
+    });
+    open.push(pool);
+    const failed = await pool
+      .transaction(async (tx) => {
+        await tx.query("SELECT 1");
+        proxy.swallow = "both";
+        throw new Error("the work's own");
+      })
+      .catch((error: unknown) => (error as Error).message);
+    proxy.swallow = "none";
+    expect(failed).toBe("the work's own");
+    expect((await pool.query("SELECT 1")).rowCount).toBe(1);
+    await pool.end();
+    open.pop();
+    await proxy.close();
   });
 
   it("reads every 64-bit number exactly", async () => {

@@ -1,5 +1,5 @@
 import type { VerifyReport } from "../../audit/verify.ts";
-import { verifyTrail } from "../verify-trail.ts";
+import { verifySnapshot, verifyTrail } from "../verify-trail.ts";
 import type { World } from "./world.ts";
 
 /** Thrown to undo the tampering. */
@@ -16,7 +16,7 @@ export async function sealTrail(world: World): Promise<void> {
       ),
     (left) => left === 0,
   );
-  const clean = await verifyTrail(world.config, world.sql);
+  const clean = await verifySnapshot(world.config, world.sql);
   world.claim(
     "every row is sealed, and the chain verifies against its signatures and the heads on the topic",
     clean.ok && unsealed.held && clean.headsChecked,
