@@ -5,7 +5,8 @@ import type { GateRequest } from "../../schemas/gate.ts";
 import type { Runtime, UnrecognizedProblem } from "../../schemas/generated/types.ts";
 import { toSize, valueBytes } from "../platform/adapter-kit.ts";
 import { parseJsonBody } from "../platform/json-body.ts";
-import { toJsonPreview, toStorableText } from "../platform/masked-preview.ts";
+import { toListedPaths, toPathText } from "../platform/listed-paths.ts";
+import { toJsonPreview } from "../platform/masked-preview.ts";
 import type { Classified } from "./classify.ts";
 import type { HookWork } from "./hook-work.ts";
 
@@ -117,9 +118,9 @@ export function toOwnWork(
           {
             ...summary,
             input_bytes: valueBytes(request.input) ?? 0,
-            paths: paths.map(toStorableText),
+            paths: toListedPaths(paths),
             working_directory:
-              request.working_directory === undefined ? null : toStorableText(request.working_directory),
+              request.working_directory === undefined ? null : toPathText(request.working_directory),
           },
           rest,
         );

@@ -2,11 +2,12 @@ import type { GateRequest, JsonObject } from "../../schemas/gate.ts";
 import { compact, effectOf, resolvePath, valueBytes } from "./adapter-kit.ts";
 import type { Meaning, Scene } from "./hook-table.ts";
 import { toObservation } from "./hook-table.ts";
-import { toJsonPreview, toStorableText } from "./masked-preview.ts";
+import { toListedPaths, toPathText } from "./listed-paths.ts";
+import { toJsonPreview } from "./masked-preview.ts";
 
 const previewMaxChars = 512;
-/** A summary lists no more; the vault keeps the whole input. */
-const listedPathsMax = 256;
+/** No more are resolved; events list fewer. */
+const namedPathsMax = 256;
 
 /** A tool call that waits for an answer. */
 export interface Call {
@@ -44,10 +45,10 @@ export const toToolCall = (call: Call, callId: string, paths: readonly string[],
         effect_class: effectOf(call.tool),
         input_bytes: valueBytes(call.input) ?? 0,
         input_preview: toJsonPreview(call.input, previewMaxChars),
-        paths: paths
-          .slice(0, listedPathsMax)
-          .map((path) => toStorableText(resolvePath(call.workingDirectory, path))),
-        working_directory: toStorableText(call.workingDirectory),
+        paths: toListedPaths(
+          paths.slice(0, namedPathsMax).map((path) => resolvePath(call.workingDirectory, path)),
+        ),
+        working_directory: toPathText(call.workingDirectory),
         tool_alias: call.alias,
       },
       scene,

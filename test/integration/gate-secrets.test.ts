@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { GateRig, RunningGate } from "../harness/gate-rig.ts";
 import { createGateRig, ownRequest } from "../harness/gate-rig.ts";
-import { claudeCall, claudeFailure } from "../harness/hook-payloads.ts";
+import { claudeCall, claudeFailure, codexCall } from "../harness/hook-payloads.ts";
 
 let rig: GateRig;
 let running: RunningGate;
@@ -61,5 +61,39 @@ describe("secrets of a call", () => {
     expect(rows).toBeGreaterThan(20);
     expect(rig.logLines.length).toBeGreaterThan(5);
     for (const secret of secrets) expect(rig.logLines.join("")).not.toContain(secret);
+  });
+
+  it("leave neither in the paths of a call nor in its working directory", async () => {
+    const running = await rig.gate();
+    const token = `ghp_${"Zq7x".repeat(9)}`;
+    const dir = `/srv/${token}/repo`;
+    await running.post(
+      "/v1/gate/decide",
+      ownRequest("file.write", { file_path: `${dir}/a.txt`, content: "x" }, { working_directory: dir }),
+    );
+    await running.post(
+      "/v1/hooks/claude-code",
+      claudeCall("x", {
+        session_id: "paths",
+        tool_use_id: "toolu_p",
+        tool_name: "Read",
+        tool_input: { file_path: `${dir}/b.txt` },
+        cwd: dir,
+      }),
+    );
+    await running.post(
+      "/v1/hooks/codex",
+      codexCall("ls", { session_id: "paths", tool_use_id: "call_p", cwd: dir }),
+    );
+    const found = await rig.admin.query<Record<string, unknown>>(
+      "SELECT payload, headers FROM outbox.events UNION ALL SELECT convert_to(row_to_json(d)::text, 'UTF8'), '{}' FROM gate.decisions d UNION ALL SELECT convert_to(row_to_json(c)::text, 'UTF8'), '{}' FROM gate.capabilities c",
+    );
+    expect(found.rows.length).toBeGreaterThan(6);
+    for (const row of found.rows) {
+      const shown = Object.values(row).map((value) =>
+        Buffer.isBuffer(value) ? value.toString("latin1") : JSON.stringify(value),
+      );
+      expect(shown.join("\n")).not.toContain(token);
+    }
   });
 });

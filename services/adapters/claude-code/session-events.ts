@@ -3,7 +3,8 @@ import type { Outcome } from "../../../schemas/generated/types.ts";
 import { textBytes, toMessageBytes, toShort, toSize } from "../../platform/adapter-kit.ts";
 import type { Scene } from "../../platform/hook-table.ts";
 import { hookRule, observe, toObservation } from "../../platform/hook-table.ts";
-import { toStorableText, toTextPreview } from "../../platform/masked-preview.ts";
+import { toPathText } from "../../platform/listed-paths.ts";
+import { toTextPreview } from "../../platform/masked-preview.ts";
 import * as fields from "./payloads.ts";
 
 const previewMaxChars = 256;
@@ -19,7 +20,7 @@ export const sessionStart = hookRule(
         {
           source: metadata.source ?? "unknown",
           model: toShort(metadata.model),
-          working_directory: metadata.cwd === undefined ? null : toStorableText(metadata.cwd),
+          working_directory: metadata.cwd === undefined ? null : toPathText(metadata.cwd),
         },
         scene,
         {

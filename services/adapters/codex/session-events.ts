@@ -2,7 +2,8 @@ import type { Outcome } from "../../../schemas/generated/types.ts";
 import { textBytes, toMessageBytes, toCount, toShort } from "../../platform/adapter-kit.ts";
 import type { Meaning, Scene } from "../../platform/hook-table.ts";
 import { hookRule, observe, toObservation } from "../../platform/hook-table.ts";
-import { toStorableText, toTextPreview } from "../../platform/masked-preview.ts";
+import { toPathText } from "../../platform/listed-paths.ts";
+import { toTextPreview } from "../../platform/masked-preview.ts";
 import { sortNested } from "../../platform/payload-fields.ts";
 import * as fields from "./payloads.ts";
 
@@ -19,7 +20,7 @@ export const sessionStart = hookRule(
         {
           source: metadata.source ?? "unknown",
           model: toShort(metadata.model),
-          working_directory: metadata.cwd === undefined ? null : toStorableText(metadata.cwd),
+          working_directory: metadata.cwd === undefined ? null : toPathText(metadata.cwd),
         },
         scene,
         {
