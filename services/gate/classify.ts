@@ -23,7 +23,10 @@ export interface Classified extends Matchable {
 }
 
 /** A request is classified for its intent, its plan and its decision; it does not change in between. */
-const classifiedBefore = new WeakMap<GateRequest, { readonly bundle: Bundle; readonly classified: Classified }>();
+const classifiedBefore = new WeakMap<
+  GateRequest,
+  { readonly bundle: Bundle; readonly classified: Classified }
+>();
 
 /** Looks the tool up and reads its input. Never throws. */
 export function classify(request: GateRequest, bundle: Bundle): Classified {

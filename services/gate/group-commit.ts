@@ -4,6 +4,7 @@ import type { EventEncoder } from "../platform/outbox.ts";
 import { notifyOutbox, toOutboxRows } from "../platform/outbox.ts";
 import type { Database, Statement } from "../platform/postgres.ts";
 import type { TenantKey, TenantKeys } from "../platform/vault-seal.ts";
+import { commitStatement } from "./commit-statement.ts";
 import type { Stage } from "./decide.ts";
 import type { GroupFacts } from "./facts.ts";
 import { loadFacts } from "./facts.ts";
@@ -16,7 +17,7 @@ import { isStillOpen } from "./queued-call.ts";
 import { toConsequences } from "./record.ts";
 import type { Bundle } from "./rules.ts";
 import type { CommitConflict, HookCallRow, SessionRow } from "./store.ts";
-import { commitStatement, toCommitRefusal } from "./store.ts";
+import { toCommitRefusal } from "./store.ts";
 
 export interface GroupCommitOptions {
   readonly database: Database;
@@ -216,11 +217,7 @@ function toNewSessions(prepared: readonly PreparedCall[], facts: GroupFacts): Se
   const rows = new Map<string, SessionRow>();
   for (const { sessionKey, work, correlationId } of prepared) {
     const { sessionId } = work.call;
-    if (
-      sessionKey === null ||
-      sessionId === undefined ||
-      facts.sessions.has(sessionKey)
-    ) {
+    if (sessionKey === null || sessionId === undefined || facts.sessions.has(sessionKey)) {
       continue;
     }
     rows.set(sessionKey, {

@@ -40,8 +40,7 @@ export function createGroupQueue<T>(options: GroupQueueOptions<T>): GroupQueue<T
     if (inFlight === 0) return true;
     if (inFlight >= options.maxInFlight) return false;
     return (
-      waiting.length >= Math.min(underWay, options.maxGroup) ||
-      performance.now() - startedMs > options.slowMs
+      waiting.length >= Math.min(underWay, options.maxGroup) || performance.now() - startedMs > options.slowMs
     );
   }
   function schedule(): void {

@@ -45,8 +45,7 @@ export function toQueuedCall(
   const sessionKey =
     call.sessionId === undefined ? null : toSessionKey(tenantId, runtime.kind, call.sessionId);
   // Of what is asked, the plan counts; of what is told, the bytes: a second result of one call is another one.
-  const digest =
-    request === null ? hash("sha256", work.raw, "hex") : proposedDigest(request, bundle);
+  const digest = request === null ? hash("sha256", work.raw, "hex") : proposedDigest(request, bundle);
   const causes = work.observations.flatMap((one) => one.causes);
   return {
     work,

@@ -9,7 +9,7 @@ const masked = (kind: string): string => `[masked:${kind}]`;
 interface Rule {
   readonly kind: string;
   readonly pattern: RegExp;
-  /** Whatever the pattern finds holds one of these, in upper or lower case. */
+  /** A text in which it finds a secret holds one of these, in upper or lower case. */
   readonly triggers: readonly string[];
   /** Group 1 is kept; whether what follows it is a secret after all. */
   readonly isSecret?: (value: string, before: string) => boolean;
@@ -129,7 +129,11 @@ const knownForms: readonly Rule[] = [
   form("webhook_secret", ["whsec_"], "whsec_[A-Za-z0-9+/=]{8,}"),
   form("github_token", ["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], "gh[pousr]_[A-Za-z0-9]{6,}"),
   form("github_token", ["github_pat_"], "github_pat_[A-Za-z0-9_]{6,}"),
-  form("gitlab_token", ["glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glagent-"], "gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent)-[A-Za-z0-9_-]{6,}"),
+  form(
+    "gitlab_token",
+    ["glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glagent-"],
+    "gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent)-[A-Za-z0-9_-]{6,}",
+  ),
   form("aws_key", ["akia", "asia"], "A(?:KIA|SIA)[A-Z0-9]{12,}"),
   form("slack_token", ["xox"], "xox[abeoprs]-[A-Za-z0-9-]{4,}"),
   form("slack_token", ["xapp-"], "xapp-[A-Za-z0-9-]{6,}", hasDigit),
@@ -249,7 +253,8 @@ function maskOnce(text: string, suspectedAtFirst: number): string {
   return result;
 }
 
-function detect(text: string, { kind, pattern, isSecret }: Rule): string {
+/** The text without what one detector finds. */
+export function detect(text: string, { kind, pattern, isSecret }: Rule): string {
   return text.replace(pattern, (whole: string, lead: string, ...rest: unknown[]) => {
     const secret = whole.slice(lead.length);
     if (alreadyMasked.test(secret)) return whole;
@@ -266,15 +271,12 @@ const secretFlag = new RegExp(`^--?[A-Za-z0-9_-]{0,40}?(?:${secretNames})$`, "i"
 
 /** Detectors whose triggers are part of every name that `secretKey` knows. */
 const nameSuspicions = detectors.reduce(
-  (bits, { kind }, index) => (["value", "cookie", "high_entropy"].includes(kind) ? bits | (1 << index) : bits),
+  (bits, { kind }, index) =>
+    ["value", "cookie", "high_entropy"].includes(kind) ? bits | (1 << index) : bits,
   0,
 );
 
 /** Whether a name says that its value is a secret: `password`, `apiKey`, `X-Auth-Token`, `AWS_SECRET_ACCESS_KEY`. */
-export function isSecretKey(name: string): boolean {
-  return isSecretName(name, suspicionsOf(name));
-}
-
 function isSecretName(name: string, suspected: number): boolean {
   if (name.length > 128 || (suspected & nameSuspicions) === 0) return false;
   const words = name.replace(/([a-z0-9])([A-Z])/g, "$1_$2").replace(/[^A-Za-z0-9]+/g, "_");

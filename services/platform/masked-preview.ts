@@ -18,7 +18,6 @@ const cutAt = (text: string, maxChars: number): string => {
 export const toStorableText = (text: string): string =>
   perhapsUnstorable.test(text) ? text.replace(/\p{Surrogate}|\0/gu, "\uFFFD") : text;
 /** Cheaper, since it need not tell half a pair from a whole one. */
-// eslint-disable-next-line no-control-regex -- NUL is what is looked for
 const perhapsUnstorable = /[\0\uD800-\uDFFF]/;
 
 /** Masked and then cut to `maxChars` UTF-16 units, never through a surrogate pair. */
