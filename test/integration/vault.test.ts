@@ -21,17 +21,21 @@ import { createTestDatabase } from "../harness/database.ts";
 
 let test: TestDatabase;
 let database: Database;
+/** No service may read evidence back yet: a superuser stands in for the reader. */
+let reader: Database;
 let admin: pg.Client;
 const kekBytes = randomBytes(32);
 const kek = openMemoryKek("test", kekBytes);
 beforeAll(async () => {
   test = await createTestDatabase();
   database = openDatabase({ url: test.roleUrl("fabric_gate"), applicationName: "vault-test" });
+  reader = openDatabase({ url: test.url, applicationName: "vault-test-reader" });
   admin = new pg.Client({ connectionString: test.url });
   await admin.connect();
 });
 afterAll(async () => {
   await database.end();
+  await reader.end();
   await admin.end();
   await test.drop();
 });
@@ -52,7 +56,7 @@ describe("the vault", () => {
     const { ref, digest } = await put("acme", "the payload");
     expect(ref).toMatch(/^vault:\/\/acme\/[0-9a-f-]{36}$/);
     expect(digest).toMatch(/^hmac-sha256:[0-9a-f]{64}$/);
-    const opened = await openPayload(database, openTenantKeys(database, kek), ref);
+    const opened = await openPayload(reader, openTenantKeys(database, kek), ref);
     expect({ ...opened, bytes: opened.bytes.toString() }).toEqual({
       bytes: "the payload",
       dataClass: "confidential",
@@ -101,7 +105,7 @@ describe("the vault", () => {
   ])("refuses %s", async (_name, statement) => {
     const { ref, id } = await put("acme", "evidence");
     await admin.query(statement, [id]);
-    await expect(openPayload(database, openTenantKeys(database, kek), ref)).rejects.toMatchObject({
+    await expect(openPayload(reader, openTenantKeys(database, kek), ref)).rejects.toMatchObject({
       code: "EVIDENCE_CORRUPT",
     });
   });
@@ -115,11 +119,11 @@ describe("the vault", () => {
       [two.id, one.id],
     );
     const keys = openTenantKeys(database, kek);
-    await expect(openPayload(database, keys, two.ref)).rejects.toMatchObject({ code: "EVIDENCE_CORRUPT" });
+    await expect(openPayload(reader, keys, two.ref)).rejects.toMatchObject({ code: "EVIDENCE_CORRUPT" });
     await admin.query("UPDATE vault.evidence SET tenant_id = 'other' WHERE evidence_id = $1", [one.id]);
     const moved = one.ref.replace("acme", "other");
-    await expect(openPayload(database, keys, moved)).rejects.toMatchObject({ code: "EVIDENCE_CORRUPT" });
-    await expect(openPayload(database, keys, "vault://acme/../x")).rejects.toMatchObject({
+    await expect(openPayload(reader, keys, moved)).rejects.toMatchObject({ code: "EVIDENCE_CORRUPT" });
+    await expect(openPayload(reader, keys, "vault://acme/../x")).rejects.toMatchObject({
       code: "EVIDENCE_CORRUPT",
     });
   });
@@ -127,12 +131,12 @@ describe("the vault", () => {
   it("opens nothing with another key-encryption key, and nothing of a shredded tenant", async () => {
     const { ref } = await put("shredded", "secret");
     const other = openTenantKeys(database, openMemoryKek("test", randomBytes(32)));
-    await expect(openPayload(database, other, ref)).rejects.toMatchObject({ code: "KEY_UNAVAILABLE" });
+    await expect(openPayload(reader, other, ref)).rejects.toMatchObject({ code: "KEY_UNAVAILABLE" });
     const renamed = openTenantKeys(database, openMemoryKek("renamed", kekBytes));
-    await expect(openPayload(database, renamed, ref)).rejects.toMatchObject({ code: "KEY_UNAVAILABLE" });
+    await expect(openPayload(reader, renamed, ref)).rejects.toMatchObject({ code: "KEY_UNAVAILABLE" });
     await admin.query("DELETE FROM vault.tenant_keys WHERE tenant_id = 'shredded'");
     const fresh = openTenantKeys(database, kek);
-    await expect(openPayload(database, fresh, ref)).rejects.toMatchObject({ code: "KEY_UNAVAILABLE" });
+    await expect(openPayload(reader, fresh, ref)).rejects.toMatchObject({ code: "KEY_UNAVAILABLE" });
   });
 
   it("binds a sealed column to its row", async () => {
@@ -148,8 +152,9 @@ describe("the vault", () => {
     });
   });
 
-  it("gives the gate no right to change or delete evidence and keys", async () => {
+  it("gives the gate no right to read, change or delete evidence, or to change keys", async () => {
     for (const statement of [
+      "SELECT sealed FROM vault.evidence",
       "DELETE FROM vault.evidence",
       "UPDATE vault.evidence SET size_bytes = 0",
       "DELETE FROM vault.tenant_keys",
