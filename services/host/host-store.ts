@@ -21,9 +21,9 @@ export interface HostTx {
   /** Moves the watermark from where it was expected; false when another member has moved it or taken the epoch. */
   moveWatermark(position: Position, nextOffset: bigint): Promise<boolean>;
   bury(letters: readonly Letter[]): Promise<void>;
-  /** Whether the processor's emissions are held back. */
+  /** Whether the processor's emissions are held back; a release waits for the transaction that asked. */
   isHeld(): Promise<boolean>;
-  /** Holds emissions back from now on; true when this call was the first to do so. */
+  /** Holds emissions back from now on, asked after `isHeld`; true when this call was the first to do so. */
   startHolding(reason: string): Promise<boolean>;
   hold(events: readonly Envelope[]): Promise<void>;
   /** Appends events to the outbox: once per transaction, last. */

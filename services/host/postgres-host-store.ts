@@ -52,12 +52,14 @@ export function createPostgresHostStore(options: PostgresHostStoreOptions): Host
     },
     bury: (letters: readonly Letter[]) => insertLetters(tx, sealer, letters),
     async isHeld() {
-      const found = await tx.query({
+      // INVARIANT: no release comes between this answer and what is made of it
+      // (test/integration/host-emissions.test.ts "are not held back by a batch that read the guard before …").
+      const found = await tx.query<{ held: boolean }>({
         name: "host-is-held",
-        text: "SELECT 1 FROM emission_guards WHERE processor = $1",
+        text: "SELECT emissions_held($1) AS held",
         values: [processor],
       });
-      return found.rowCount > 0;
+      return found.rows[0]?.held === true;
     },
     async startHolding(reason) {
       const begun = await tx.query({
@@ -164,10 +166,8 @@ export async function resumePartition(
 /** A person's choice after the fan-out guard: publish what was held back, oldest first, and hold nothing more. */
 export async function releaseHeldEmissions(database: Database, processor: string): Promise<number> {
   return database.transaction(async (tx) => {
-    await tx.query("DELETE FROM emission_guards WHERE processor = $1", [processor]);
     const held = await tx.query<HeldRow>(
-      `WITH gone AS (DELETE FROM held_emissions WHERE processor = $1 RETURNING *)
-        SELECT event_id, type, tenant_id, ordering_key, payload, headers FROM gone ORDER BY id`,
+      "SELECT event_id, type, tenant_id, ordering_key, payload, headers FROM take_held_emissions($1)",
       [processor],
     );
     await appendOutbox(

@@ -29,6 +29,14 @@ const untilRead = (offset: bigint, processor: string) =>
     (marks) => marks.get(`${type}/0`) === offset,
   );
 
+const storeFor = (processor: Pick<Processor, "name">) =>
+  createPostgresHostStore({
+    database: rig.sql,
+    processor,
+    encoder: rig.codec,
+    sealer: createVaultLetterSealer(openTenantKeys(rig.sql, openMemoryKek("k", Buffer.alloc(32)))),
+  });
+
 /** Denies every event that it reads, in the transaction of a ledger line. */
 const teller = defineProcessor({
   name: "teller",
@@ -101,6 +109,40 @@ describe("emissions", () => {
     expect((await rig.sql.query("SELECT 1 FROM host.emission_guards")).rowCount).toBe(0);
   });
 
+  const lockWaits = async () =>
+    (
+      await rig.sql.query(
+        `SELECT 1 FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
+          WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted`,
+      )
+    ).rowCount > 0;
+
+  it("are not held back by a batch that read the guard before a person released them", async () => {
+    await rig.sql.query("INSERT INTO host.emission_guards (processor, reason) VALUES ('teller', 'r')");
+    let released: Promise<number> = Promise.resolve(-1);
+    await storeFor(teller).transaction(async (tx) => {
+      expect(await tx.isHeld()).toBe(true);
+      let done = false;
+      released = releaseHeldEmissions(rig.sql, "teller").finally(() => (done = true));
+      await eventually(async () => done || (await lockWaits()));
+      await tx.hold(many(1));
+    });
+    expect(await released).toBe(1);
+    expect(await rig.outbox()).toHaveLength(1);
+    expect((await rig.sql.query("SELECT 1 FROM host.held_emissions")).rowCount).toBe(0);
+  });
+
+  it("go out when a release that was under way commits before the batch reads the guard", async () => {
+    await rig.sql.query("INSERT INTO host.emission_guards (processor, reason) VALUES ('teller', 'r')");
+    let held: Promise<boolean> = Promise.resolve(true);
+    await rig.sql.transaction(async (tx) => {
+      await tx.query("SELECT host.take_held_emissions('teller')");
+      held = storeFor(teller).transaction((batch) => batch.isHeld());
+      await eventually(lockWaits);
+    });
+    expect(await held).toBe(false);
+  });
+
   it("in a circle are refused at the start, and so are two processors of one name", () => {
     const echo: Processor = { ...teller, name: "echo", topics: ["agent.tool.denied"], emits: [type] };
     expect(() => checkProcessors([teller, echo])).toThrow(/circle: agent\.model\.completed → teller/);
@@ -110,13 +152,7 @@ describe("emissions", () => {
 });
 
 describe("position and inbox", () => {
-  const storeOf = () =>
-    createPostgresHostStore({
-      database: rig.sql,
-      processor: { name: "ledger" },
-      encoder: rig.codec,
-      sealer: createVaultLetterSealer(openTenantKeys(rig.sql, openMemoryKek("k", Buffer.alloc(32)))),
-    });
+  const storeOf = () => storeFor({ name: "ledger" });
   const at = { topic: "t", partition: 0, earliest: 5n };
 
   it("lets only the newest owner of a partition move it, and only from where it stands", async () => {
