@@ -59,7 +59,7 @@ describe("a hook of a real runtime", () => {
       causation_id: authorized?.event_id,
       capability_id: answer.capability?.id,
     });
-    const stored = await openPayload(rig.database(), rig.keys, ref);
+    const stored = await openPayload(rig.database(rig.test.url), rig.keys, ref);
     expect(stored.bytes.toString()).toContain("npm test");
     expect(requested?.payload_digest).toBe(stored.digest);
   });
@@ -117,7 +117,7 @@ describe("a hook of a real runtime", () => {
       expect(JSON.stringify(reply.json)).toContain("PAYLOAD_UNRECOGNIZED");
       const event = (await rig.events()).at(-1);
       expect(event?.type).toBe("fabric.adapter.unrecognized");
-      const kept = await openPayload(rig.database(), rig.keys, event?.payload_ref ?? "");
+      const kept = await openPayload(rig.database(rig.test.url), rig.keys, event?.payload_ref ?? "");
       expect(kept.bytes.toString()).toBe(body);
     }
     expect(await rig.count("gate.decisions")).toBe(before);
@@ -156,9 +156,9 @@ describe("a hook of a real runtime", () => {
     );
     const row = found.rows[0] ?? expect.fail();
     expect(JSON.stringify(row.request).length).toBeLessThan(1_000);
-    const exact = await openPayload(rig.database(), rig.keys, row.request_ref);
+    const exact = await openPayload(rig.database(rig.test.url), rig.keys, row.request_ref);
     expect(JSON.parse(exact.bytes.toString())).toMatchObject({ input: { content } });
-    expect((await openPayload(rig.database(), rig.keys, row.payload_ref)).bytes.length).toBeGreaterThan(
+    expect((await openPayload(rig.database(rig.test.url), rig.keys, row.payload_ref)).bytes.length).toBeGreaterThan(
       200_000,
     );
   });
