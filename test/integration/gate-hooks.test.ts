@@ -158,9 +158,9 @@ describe("a hook of a real runtime", () => {
     expect(JSON.stringify(row.request).length).toBeLessThan(1_000);
     const exact = await openPayload(rig.database(rig.test.url), rig.keys, row.request_ref);
     expect(JSON.parse(exact.bytes.toString())).toMatchObject({ input: { content } });
-    expect((await openPayload(rig.database(rig.test.url), rig.keys, row.payload_ref)).bytes.length).toBeGreaterThan(
-      200_000,
-    );
+    expect(
+      (await openPayload(rig.database(rig.test.url), rig.keys, row.payload_ref)).bytes.length,
+    ).toBeGreaterThan(200_000);
   });
 });
 
