@@ -65,14 +65,19 @@ const claim: Step = {
 const firstOfEach = <T extends ProjectedRecord>(events: readonly T[], fresh: Set<string>): readonly T[] =>
   events.filter(({ eventUuid }) => fresh.delete(eventUuid));
 
-/** What the claimed events amount to. The processor's pure half ran when they were read; its throws are buried here. */
+/**
+ * What the claimed events amount to. The processor's pure half ran when they were read; its throws are buried here, and
+ * what failed alone.
+ * INVARIANT: an event that is buried is claimed too, so that its copy is a duplicate
+ * (test/integration/host-faults.test.ts "writes one letter and one notice about an event that is published twice, …").
+ */
 const project: Step = {
   name: "project",
   run(work) {
     const changes: unknown[] = [];
     for (const { record, changes: own, thrown } of work.claimed) {
       if (thrown !== null) {
-        work.letters.push(toLetter(record, thrown.event, thrown.fault, 1, work.letterContext));
+        work.letters.push(toLetter(record, thrown.event, thrown.fault, thrown.attempts, work.letterContext));
       } else for (const change of own) changes.push(change);
     }
     work.changes = changes;

@@ -18,7 +18,10 @@ const accountable = "sre";
 /** Tenant names that the vault has keys for. */
 const tenantForm = /^[a-z0-9-]{1,64}$/;
 
-/** An input that was set aside, before its bytes are sealed. */
+/**
+ * An input that was set aside, before its bytes are sealed. Its event stays claimed in the inbox, whichever step failed:
+ * a later redrive releases the claim in its own transaction.
+ */
 export interface Letter {
   readonly id: string;
   readonly kind: "quarantine" | "dead";

@@ -20,8 +20,8 @@ export interface ProjectedRecord {
   /** The UUID inside `event_id`, the inbox key. */
   readonly eventUuid: string;
   readonly changes: readonly unknown[];
-  /** Set when the projection threw: the one event that is set aside. */
-  readonly thrown: { readonly event: Envelope; readonly fault: Fault } | null;
+  /** Set when the event is set aside: its projection threw, or it stood alone and failed `attempts` times. */
+  readonly thrown: { readonly event: Envelope; readonly fault: Fault; readonly attempts: number } | null;
 }
 
 /** A record that never will be. */
@@ -100,7 +100,7 @@ function toRead(record: LogRecord, event: Envelope, context: ReadContext): ReadR
       record,
       eventUuid,
       changes: [],
-      thrown: { event, fault: classify(error, "project") },
+      thrown: { event, fault: classify(error, "project"), attempts: 1 },
     };
   }
 }

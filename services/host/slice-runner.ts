@@ -77,9 +77,15 @@ export function createSliceRunner(options: SliceRunnerOptions): {
     failed: StepFault,
     attempts: number,
   ): Promise<Position> {
-    const work = toWork(position, [], nextOffset);
     const event = read.kind === "event" ? await eventOf(read.record) : null;
-    work.letters.push(toLetter(read.record, event, failed.fault, attempts, work.letterContext));
+    // An event goes the way of one whose projection threw: it is claimed, and only who claims it writes the letter.
+    const events =
+      read.kind === "event" && event !== null
+        ? [{ ...read, changes: [], thrown: { event, fault: failed.fault, attempts } }]
+        : [];
+    const work = toWork(position, events, nextOffset);
+    if (events.length === 0)
+      work.letters.push(toLetter(read.record, event, failed.fault, attempts, work.letterContext));
     await runSlice(work, steps, store);
     report(work, metrics, 0);
     afterSlice(work);

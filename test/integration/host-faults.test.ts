@@ -98,6 +98,29 @@ describe("poison", () => {
     ]);
   });
 
+  it("writes one letter and one notice about an event that is published twice, wherever it fails", async () => {
+    await rig.createTopics([type]);
+    await rig.sql.query("ALTER TABLE host.ledger ADD CONSTRAINT small CHECK (n <> 1)");
+    const events = many(4);
+    await rig.publish([...events, ...events]);
+    rig.start([
+      ledgerProcessor({
+        project(event) {
+          if (event.redacted_summary.output_tokens === 2n) throw new Error("cannot be");
+          return [{ eventId: event.event_id, n: event.redacted_summary.output_tokens ?? 0n }];
+        },
+      }),
+    ]);
+    await untilRead(8n);
+    expect(await rig.ledger()).toMatchObject({ rows: 2, events: 2 });
+    expect((await rig.letters()).map((one) => [one["kafka_offset"], one["code"]])).toEqual([
+      [1n, "DATABASE_REJECTED"],
+      [2n, "PROJECTION_FAILED"],
+    ]);
+    expect(await rig.outbox()).toHaveLength(2);
+    expect((await rig.sql.query("SELECT 1 FROM host.inbox")).rowCount).toBe(4);
+  });
+
   it("sets aside JSON and an empty value as not Avro, takes null as a tombstone, keeps the bytes and goes on", async () => {
     await rig.createTopics([type]);
     const json = Buffer.from('{"a":1}');
