@@ -1,6 +1,7 @@
 import type { Processor } from "../../processors/kit/processor.ts";
 import { createVaultLetterSealer } from "../host/letter-sealer.ts";
 import { startHost } from "../host/host.ts";
+import { checkProcessorSchemas } from "../host/processor-schemas.ts";
 import { requireSetting } from "../platform/config.ts";
 import { systemClock } from "../platform/clock.ts";
 import { reportReader } from "../platform/contract-tables.ts";
@@ -28,11 +29,15 @@ export async function startProcessors(
   );
   const database = serviceDatabase(config, "host", {
     maxConnections: hostConnections,
-    // The host's own tables, then those of each processor: the same statements run in a shadow schema.
-    searchPath: ["host", ...processors.map((processor) => processor.name)],
+    // In its own transactions each processor's schema comes first.
+    searchPath: ["host"],
   });
   const registry = registryOf(config);
   const codec = await codecWhenRegistered(database, registry, log, signal);
+  await checkProcessorSchemas(
+    database,
+    processors.map((processor) => processor.name),
+  );
   for (const processor of processors) {
     await reportReader(database, {
       consumer: processor.name,

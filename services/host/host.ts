@@ -18,6 +18,7 @@ import { liveSteps } from "./batch-steps.ts";
 import type { FanOutLimit } from "./fan-out-guard.ts";
 import { FanOutGuard, defaultFanOutLimit } from "./fan-out-guard.ts";
 import { createHostMetrics } from "./host-metrics.ts";
+import type { SchemaOf } from "./host-schema.ts";
 import { checkInboxRetention, defaultInboxRetentionMs, pruneInbox } from "./inbox-retention.ts";
 import type { LetterSealer } from "./letter-sealer.ts";
 import { createPostgresHostStore } from "./postgres-host-store.ts";
@@ -32,8 +33,9 @@ export interface HostOptions {
   /** By value: the host knows no processor. */
   readonly processors: readonly Processor[];
   readonly endpoint: KafkaEndpoint;
-  /** Its search path names the host's schema and those of the processors. */
   readonly database: Database;
+  /** Where host and processors have their tables; default: each owner in the schema of its name. */
+  readonly schemaOf?: SchemaOf;
   readonly codec: EventEncoder & EventDecoder;
   readonly sealer: LetterSealer;
   readonly metrics: Metrics;
@@ -108,6 +110,7 @@ export function startHost(options: HostOptions): Host {
           processor,
           encoder: options.codec,
           sealer: options.sealer,
+          ...(options.schemaOf === undefined ? {} : { schemaOf: options.schemaOf }),
         }),
         decoder: options.codec,
         metrics: createHostMetrics(options.metrics, processor.name),
@@ -127,7 +130,7 @@ export function startHost(options: HostOptions): Host {
     }),
   );
   const pruning = setInterval(() => {
-    pruneInbox(database, retentionMs, clock.nowMs()).catch((error: unknown) =>
+    pruneInbox(database, retentionMs, options.schemaOf).catch((error: unknown) =>
       options.log.warn({ err: error }, "the inbox was not pruned"),
     );
   }, pruneEveryMs);

@@ -1,5 +1,7 @@
 import { Fault } from "../../schemas/faults.ts";
 import type { Database } from "../platform/postgres.ts";
+import type { SchemaOf } from "./host-schema.ts";
+import { liveSchemas, quotedHostSchema } from "./host-schema.ts";
 
 const dayMs = 86_400_000;
 /**
@@ -23,19 +25,25 @@ export function checkInboxRetention(retentionMs: number): void {
   }
 }
 
-/** Deletes inbox rows that are older than `retentionMs`, in small batches; returns how many. */
+/**
+ * Deletes inbox rows that are older than `retentionMs`, in small batches; returns how many. The database wrote the rows'
+ * times, and its clock says how old they are: a host's clock that runs ahead would forget events too soon.
+ */
 export async function pruneInbox(
   database: Pick<Database, "query">,
   retentionMs: number,
-  nowMs: number,
+  schemaOf: SchemaOf = liveSchemas,
 ): Promise<number> {
+  const inbox = `${quotedHostSchema(schemaOf)}.inbox`;
   let pruned = 0;
   for (;;) {
     const { rowCount } = await database.query({
       name: "host-prune-inbox",
-      text: `DELETE FROM inbox WHERE ctid = ANY (ARRAY(
-          SELECT ctid FROM inbox WHERE claimed_at < $1 LIMIT ${pruneBatchRows}))`,
-      values: [new Date(nowMs - retentionMs)],
+      // As a subquery the cut-off is one value, and the index on the time serves.
+      text: `DELETE FROM ${inbox} WHERE ctid = ANY (ARRAY(
+          SELECT ctid FROM ${inbox} WHERE claimed_at < (SELECT clock_timestamp() - $1 * interval '1 millisecond')
+          LIMIT ${pruneBatchRows}))`,
+      values: [retentionMs],
     });
     pruned += rowCount;
     if (rowCount < pruneBatchRows) return pruned;

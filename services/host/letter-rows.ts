@@ -3,8 +3,13 @@ import type { LogRecord } from "../platform/kafka-consumer.ts";
 import type { Letter } from "./letter.ts";
 import type { LetterSealer } from "./letter-sealer.ts";
 
-/** Stores letters: bytes to the vault, rows to `letters`, in the caller's transaction. */
-export async function insertLetters(tx: Tx, sealer: LetterSealer, letters: readonly Letter[]): Promise<void> {
+/** Stores letters: bytes to the vault, rows to `letters` of the schema `host`, in the caller's transaction. */
+export async function insertLetters(
+  tx: Tx,
+  sealer: LetterSealer,
+  letters: readonly Letter[],
+  host: string,
+): Promise<void> {
   const sealed = await sealer.seal(
     tx,
     letters.map(({ tenantId, dataClass, record }) => ({
@@ -15,7 +20,7 @@ export async function insertLetters(tx: Tx, sealer: LetterSealer, letters: reado
   );
   await tx.query({
     name: "host-insert-letters",
-    text: `INSERT INTO letters (id, kind, fault_kind, code, detail, processor, processor_version, attempts, tenant_id,
+    text: `INSERT INTO ${host}.letters (id, kind, fault_kind, code, detail, processor, processor_version, attempts, tenant_id,
         topic, partition, kafka_offset, record_timestamp, record_key, headers, event_id, payload_ref, payload_digest,
         accountable, redeliver_role)
       SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],

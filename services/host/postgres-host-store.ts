@@ -4,39 +4,51 @@ import type { EventEncoder } from "../platform/outbox.ts";
 import { appendOutbox, toOutboxRows } from "../platform/outbox.ts";
 import type { TopicPartition } from "../platform/kafka-consumer.ts";
 import type { Database, Tx } from "../platform/postgres.ts";
+import type { SchemaOf } from "./host-schema.ts";
+import { liveSchemas, quoteIdentifier, quotedHostSchema } from "./host-schema.ts";
 import type { HostStore, HostTx, Position } from "./host-store.ts";
 import type { Letter } from "./letter.ts";
 import type { LetterSealer } from "./letter-sealer.ts";
 import { insertLetters } from "./letter-rows.ts";
 
 export interface PostgresHostStoreOptions {
-  /** Its search path names the schema of the host's tables and those of the processor. */
   readonly database: Database;
   readonly processor: Pick<Processor, "name">;
   readonly encoder: EventEncoder;
   readonly sealer: LetterSealer;
+  /** Where host and processor have their tables; a shadow has its own. */
+  readonly schemaOf?: SchemaOf;
 }
 
-/** The host's state in Postgres. Names are unqualified but for the outbox and the vault: a shadow has its own tables. */
+/**
+ * The host's state in Postgres. The host's own statements name its schema; those of the processor name none, and find
+ * the processor's tables first.
+ */
 export function createPostgresHostStore(options: PostgresHostStoreOptions): HostStore {
   const { database, encoder, sealer } = options;
   const processor = options.processor.name;
+  const schemaOf = options.schemaOf ?? liveSchemas;
+  const host = quotedHostSchema(schemaOf);
+  const ownPath = `${quoteIdentifier(schemaOf(processor))}, `;
 
   const toHostTx = (tx: Tx): HostTx => ({
     projection: { query: (statement, values) => tx.query(statement, values) },
     async claimEvents(eventUuids) {
       const claimed = await tx.query<{ fresh: string[] | null }>({
         name: "host-claim-events",
-        text: "SELECT claim_events($1, $2::uuid[])::text[] AS fresh",
+        // INVARIANT: from here to the end of the transaction a bare name is the processor's own table; no round trip more
+        // (test/integration/host-schemas.test.ts "lets each processor write to its own table when two have …").
+        text: `SELECT ${host}.claim_events($1, $2::uuid[])::text[] AS fresh,
+          set_config('search_path', $3 || current_setting('search_path'), true)`,
         // UUIDs need no quoting: one text is cheaper than an array that is escaped item by item.
-        values: [processor, `{${eventUuids.join(",")}}`],
+        values: [processor, `{${eventUuids.join(",")}}`, ownPath],
       });
       return claimed.rows[0]?.fresh ?? eventUuids;
     },
     async moveWatermark(position, nextOffset) {
       const moved = await tx.query({
         name: "host-move-watermark",
-        text: `UPDATE watermarks SET next_offset = $1, updated_at = clock_timestamp()
+        text: `UPDATE ${host}.watermarks SET next_offset = $1, updated_at = clock_timestamp()
           WHERE processor = $2 AND topic = $3 AND partition = $4 AND next_offset = $5 AND epoch = $6
             AND stopped_cause IS NULL`,
         values: [
@@ -50,13 +62,13 @@ export function createPostgresHostStore(options: PostgresHostStoreOptions): Host
       });
       return moved.rowCount === 1;
     },
-    bury: (letters: readonly Letter[]) => insertLetters(tx, sealer, letters),
+    bury: (letters: readonly Letter[]) => insertLetters(tx, sealer, letters, host),
     async isHeld() {
       // INVARIANT: no release comes between this answer and what is made of it
       // (test/integration/host-emissions.test.ts "are not held back by a batch that read the guard before …").
       const found = await tx.query<{ held: boolean }>({
         name: "host-is-held",
-        text: "SELECT emissions_held($1) AS held",
+        text: `SELECT ${host}.emissions_held($1) AS held`,
         values: [processor],
       });
       return found.rows[0]?.held === true;
@@ -64,7 +76,7 @@ export function createPostgresHostStore(options: PostgresHostStoreOptions): Host
     async startHolding(reason) {
       const begun = await tx.query({
         name: "host-start-holding",
-        text: "INSERT INTO emission_guards (processor, reason) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+        text: `INSERT INTO ${host}.emission_guards (processor, reason) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
         values: [processor, reason],
       });
       return begun.rowCount === 1;
@@ -73,7 +85,7 @@ export function createPostgresHostStore(options: PostgresHostStoreOptions): Host
       const rows = toOutboxRows(encoder, events);
       await tx.query({
         name: "host-hold",
-        text: `INSERT INTO held_emissions (processor, event_id, type, tenant_id, ordering_key, payload, headers)
+        text: `INSERT INTO ${host}.held_emissions (processor, event_id, type, tenant_id, ordering_key, payload, headers)
           SELECT $1, * FROM unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::bytea[], $7::jsonb[])
           ON CONFLICT DO NOTHING`,
         values: [
@@ -97,7 +109,7 @@ export function createPostgresHostStore(options: PostgresHostStoreOptions): Host
     async takePositions(owner, partitions) {
       const taken = await database.query<PositionRow>({
         name: "host-take-positions",
-        text: `INSERT INTO watermarks AS w (processor, topic, partition, next_offset, owner)
+        text: `INSERT INTO ${host}.watermarks AS w (processor, topic, partition, next_offset, owner)
           SELECT $1, p.topic, p.partition, p.earliest, $2
           FROM unnest($3::text[], $4::int[], $5::bigint[]) AS p(topic, partition, earliest)
           ORDER BY p.topic, p.partition
@@ -118,7 +130,7 @@ export function createPostgresHostStore(options: PostgresHostStoreOptions): Host
       database.transaction(async (tx) => {
         const stopped = await tx.query({
           name: "host-stop-partition",
-          text: `UPDATE watermarks SET stopped_cause = $1, stopped_at = clock_timestamp()
+          text: `UPDATE ${host}.watermarks SET stopped_cause = $1, stopped_at = clock_timestamp()
             WHERE processor = $2 AND topic = $3 AND partition = $4 AND epoch = $5 AND stopped_cause IS NULL`,
           values: [gap.cause, processor, position.topic, position.partition, position.epoch],
         });
@@ -153,9 +165,11 @@ export async function resumePartition(
   processor: string,
   { topic, partition }: TopicPartition,
   nextOffset: bigint,
+  schemaOf: SchemaOf = liveSchemas,
 ): Promise<boolean> {
+  const host = quotedHostSchema(schemaOf);
   const resumed = await database.query(
-    `UPDATE watermarks SET next_offset = $1, epoch = epoch + 1, stopped_cause = NULL, stopped_at = NULL,
+    `UPDATE ${host}.watermarks SET next_offset = $1, epoch = epoch + 1, stopped_cause = NULL, stopped_at = NULL,
         updated_at = clock_timestamp()
       WHERE processor = $2 AND topic = $3 AND partition = $4 AND stopped_cause IS NOT NULL`,
     [nextOffset, processor, topic, partition],
@@ -164,10 +178,15 @@ export async function resumePartition(
 }
 
 /** A person's choice after the fan-out guard: publish what was held back, oldest first, and hold nothing more. */
-export async function releaseHeldEmissions(database: Database, processor: string): Promise<number> {
+export async function releaseHeldEmissions(
+  database: Database,
+  processor: string,
+  schemaOf: SchemaOf = liveSchemas,
+): Promise<number> {
+  const host = quotedHostSchema(schemaOf);
   return database.transaction(async (tx) => {
     const held = await tx.query<HeldRow>(
-      "SELECT event_id, type, tenant_id, ordering_key, payload, headers FROM take_held_emissions($1)",
+      `SELECT event_id, type, tenant_id, ordering_key, payload, headers FROM ${host}.take_held_emissions($1)`,
       [processor],
     );
     await appendOutbox(
