@@ -32,6 +32,8 @@ export interface HostTx {
 
 /** One processor's state. The Postgres one is `createPostgresHostStore`; properties run on one in memory. */
 export interface HostStore {
+  /** To be called before a transaction that buries letters of these tenants. */
+  prepareLetters(tenantIds: readonly string[]): Promise<void>;
   transaction<T>(work: (tx: HostTx) => Promise<T>): Promise<T>;
   /**
    * Takes partitions over: the epoch of each rises, so that whoever had it can commit nothing more. One that was never

@@ -12,6 +12,8 @@ export interface BytesToSeal {
 
 /** Puts bytes away in the caller's transaction and says where: `vault://…` and a digest, in the order given. */
 export interface LetterSealer {
+  /** Opens tenants' keys before the transaction, since that may need a connection of its own. */
+  open(tenantIds: readonly string[]): Promise<void>;
   seal(
     tx: Tx,
     payloads: readonly BytesToSeal[],
@@ -21,6 +23,9 @@ export interface LetterSealer {
 /** The sealer that writes to the vault, under the tenant's own key. */
 export function createVaultLetterSealer(keys: TenantKeys): LetterSealer {
   return {
+    async open(tenantIds) {
+      await Promise.all(tenantIds.map((tenantId) => keys.current(tenantId)));
+    },
     async seal(tx, payloads) {
       const sealed = await Promise.all(payloads.map((payload) => sealPayload(keys, payload)));
       await tx.query(insertEvidenceStatement(sealed.map(({ row }) => row)));

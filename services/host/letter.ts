@@ -51,6 +51,10 @@ export interface LetterContext {
   readonly nowMs: number;
 }
 
+/** Who owns the letter about an event, or about a record that could not be read. */
+export const letterTenant = (event: Pick<Envelope, "tenant_id"> | null): string =>
+  event !== null && tenantForm.test(event.tenant_id) ? event.tenant_id : systemTenant;
+
 /** Makes the letter of one record. `event` is what it was read as; without one it could not be understood. */
 export function toLetter(
   record: LogRecord,
@@ -64,7 +68,7 @@ export function toLetter(
     `letter/${processor.name}/${source.topic}/${source.partition}/${record.offset}/${record.timestampMs}`,
   );
   const kind = event === null ? "quarantine" : "dead";
-  const tenantId = event !== null && tenantForm.test(event.tenant_id) ? event.tenant_id : systemTenant;
+  const tenantId = letterTenant(event);
   const detail = [...maskText(fault.message)].slice(0, detailMaxChars).join("");
   const eventUuid = event === null ? null : event.event_id.slice("evt_".length);
   return {

@@ -105,6 +105,7 @@ export function createPostgresHostStore(options: PostgresHostStoreOptions): Host
   });
 
   return {
+    prepareLetters: (tenantIds) => sealer.open(tenantIds),
     transaction: (work) => database.transaction((tx) => work(toHostTx(tx))),
     async takePositions(owner, partitions) {
       const taken = await database.query<PositionRow>({

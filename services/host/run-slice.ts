@@ -3,6 +3,7 @@ import type { Step, Work } from "./batch-steps.ts";
 import type { FaultStage } from "./classify.ts";
 import { Fenced, classify } from "./classify.ts";
 import type { HostStore, HostTx } from "./host-store.ts";
+import { letterTenant } from "./letter.ts";
 
 /** A step failed; nothing of the slice's transaction remains. */
 export class StepFault extends Error {
@@ -36,9 +37,14 @@ export async function runSlice(
 ): Promise<void> {
   const boundary = steps.findIndex(({ name }) => name === "commit") + 1;
   const inside = steps.slice(0, boundary);
-  let stage: FaultStage = inside[0]?.name ?? "commit";
+  let stage: FaultStage = "emit";
   let committed = false;
   try {
+    // INVARIANT: nothing inside the transaction waits for another connection of the pool: all of them may be such
+    // transactions (test/integration/host-faults.test.ts "needs no second connection to bury the letters of …").
+    const tenants = tenantsOfLetters(work);
+    if (tenants.length > 0) await store.prepareLetters(tenants);
+    stage = inside[0]?.name ?? "commit";
     await store.transaction(async (tx: HostTx) => {
       for (const step of inside) {
         stage = step.name;
@@ -59,6 +65,16 @@ export async function runSlice(
     // After the commit the work is done: a lost offset commit costs a redelivery that the watermark answers.
     if (!committed) throw new StepFault(stage, classify(error, stage));
   }
+}
+
+/** Tenants of the letters that a slice will bury, as far as can be told before its claim. */
+function tenantsOfLetters({ letters, records }: Work): readonly string[] {
+  const tenants = new Set(letters.map(({ tenantId }) => tenantId));
+  for (const read of records) {
+    if (read.kind === "refused") tenants.add(letterTenant(null));
+    else if (read.kind === "event" && read.thrown !== null) tenants.add(letterTenant(read.thrown.event));
+  }
+  return [...tenants];
 }
 
 class DryRunEnd extends Error {}

@@ -43,7 +43,10 @@ runAsChild<Settings>(async ({ brokers, databaseUrl, topicPrefix }) => {
     endpoint: { brokers, clientId: "fabric-bench-host" },
     database,
     codec: benchCodec(),
-    sealer: { seal: () => Promise.reject(new Error("a record of this benchmark was set aside")) },
+    sealer: {
+      open: () => Promise.resolve(),
+      seal: () => Promise.reject(new Error("a record of this benchmark was set aside")),
+    },
     metrics: createMetrics(),
     log,
     clock: systemClock,

@@ -30,6 +30,10 @@ export class MemoryStore implements HostStore {
     this.#processor = processor.name;
   }
 
+  prepareLetters(): Promise<void> {
+    return Promise.resolve();
+  }
+
   async transaction<T>(work: (tx: HostTx) => Promise<T>): Promise<T> {
     const copy: State = {
       inbox: new Set(this.state.inbox),

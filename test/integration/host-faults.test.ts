@@ -3,8 +3,10 @@ import { eventOf } from "../../processors/kit/given.ts";
 import { defineProcessor } from "../../processors/kit/processor.ts";
 import { draft } from "../../schemas/envelope.ts";
 import { Fault } from "../../schemas/faults.ts";
+import { createVaultLetterSealer } from "../../services/host/letter-sealer.ts";
 import { resumePartition } from "../../services/host/postgres-host-store.ts";
 import { newUuidV7 } from "../../services/platform/ids.ts";
+import { openDatabase } from "../../services/platform/postgres.ts";
 import { openMemoryKek, openPayload, openTenantKeys } from "../../services/platform/vault-seal.ts";
 import { eventually } from "../harness/eventually.ts";
 import type { HostRig } from "../harness/host-rig.ts";
@@ -154,12 +156,46 @@ describe("poison", () => {
     expect(await rig.ledger()).toMatchObject({ rows: 1 });
   });
 
+  it("needs no second connection to bury the letters of a tenant whose key nobody has opened", async () => {
+    await rig.createTopics([type]);
+    await rig.sql.query("ALTER TABLE host.ledger ADD CONSTRAINT small CHECK (n <> 1)");
+    await rig.publish([modelEvent(1, "first"), modelEvent(2, "second")]);
+    await rig.publishBytes(type, [Buffer.from("junk")]);
+    const database = openDatabase({
+      url: rig.database.roleUrl("fabric_host"),
+      applicationName: "host-under-test",
+      searchPath: ["host"],
+      maxConnections: 1,
+      connectTimeoutMs: 1_000,
+    });
+    const host = rig.start(
+      [
+        ledgerProcessor({
+          project(event) {
+            if (event.tenant_id === "second") throw new Error("cannot be");
+            return [{ eventId: event.event_id, n: event.redacted_summary.output_tokens ?? 0n }];
+          },
+        }),
+      ],
+      {
+        database,
+        sealer: createVaultLetterSealer(openTenantKeys(database, openMemoryKek("test", Buffer.alloc(32, 7)))),
+      },
+    );
+    await untilRead(3n);
+    expect((await rig.letters()).map((one) => one["tenant_id"])).toEqual(["first", "second", "fabric"]);
+    expect(rig.lines.filter(({ msg }) => msg === "the partition waits")).toEqual([]);
+    await host.stop();
+    await database.end();
+  });
+
   it("does not move on when the letter cannot be stored", async () => {
     await rig.createTopics([type]);
     await rig.publishBytes(type, [Buffer.from("junk")]);
     let vaultIsAway = true;
     const host = rig.start([ledgerProcessor()], {
       sealer: {
+        open: () => Promise.resolve(),
         seal: () =>
           vaultIsAway
             ? Promise.reject(new Fault("DATABASE_UNAVAILABLE", "planted"))
