@@ -1,4 +1,5 @@
 import { Fault } from "../../schemas/faults.ts";
+import type { FaultCode } from "../../schemas/faults.ts";
 
 /** Steps at which work on a batch can fail. */
 export type FaultStage =
@@ -19,6 +20,20 @@ export function classify(error: unknown, stage: FaultStage): Fault {
 /** Whether this one record, and not its surroundings, is at fault. */
 export function isRecordFault(fault: Fault): boolean {
   return fault.kind === "poison" || fault.kind === "refused" || fault.kind === "unknown_effect";
+}
+
+/** Faults that say that a dependency is away or a step of a deployment is missing. */
+const missingDependency: ReadonlySet<FaultCode> = new Set([
+  "SCHEMA_NOT_REGISTERED",
+  "REGISTRY_UNAVAILABLE",
+  "BROKER_UNAVAILABLE",
+  "DATABASE_UNAVAILABLE",
+  "TOPIC_MISSING",
+]);
+
+/** Whether a fault that may pass can be one record's own: it then counts against the record's budget. */
+export function mayBeRecordsOwn(fault: Fault): boolean {
+  return !missingDependency.has(fault.code);
 }
 
 /** The member lost its partition to another one: its transaction was undone, and nothing is wrong with the records. */

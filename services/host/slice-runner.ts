@@ -1,6 +1,6 @@
 import type { Envelope } from "../../schemas/envelope.ts";
 import type { LogRecord } from "../platform/kafka-consumer.ts";
-import { isRecordFault } from "./classify.ts";
+import { isRecordFault, mayBeRecordsOwn } from "./classify.ts";
 import type { Step, Work } from "./batch-steps.ts";
 import type { HostMetrics } from "./host-metrics.ts";
 import type { HostStore, Position } from "./host-store.ts";
@@ -130,7 +130,9 @@ export function createSliceRunner(options: SliceRunnerOptions): {
             if (count.offset !== position.nextOffset) Object.assign(count, noFailures(position.nextOffset));
             count.failures += 1;
             if (single && only !== undefined) {
-              count.alone += 1;
+              // INVARIANT: only what may be the record's own counts: a record whose topic or schema is still to be made
+              // waits for it (slice-runner.test.ts "waits at a record for …, however its neighbours fare").
+              if (mayBeRecordsOwn(error.fault)) count.alone += 1;
               const neighbours = all.slice(to, to + trialMaxRecords);
               // Without a neighbour nothing waits behind the record: it is tried until one comes.
               const spent =
