@@ -22,6 +22,13 @@ export interface Classified extends Matchable {
   readonly findings: readonly Finding[];
 }
 
+/** Most files that one call may name: each is resolved, and each rule looks at each of them. */
+export const namedPathsMax = 1_000;
+/** Longest path, and longest working folder; what Linux takes. */
+export const pathMaxChars = 4_096;
+/** Most characters of all paths of a call together, as resolved: a relative one brings the working folder with it. */
+export const allPathsMaxChars = 262_144;
+
 /** A request is classified for its intent, its plan and its decision; it does not change in between. */
 const classifiedBefore = new WeakMap<
   GateRequest,
@@ -53,14 +60,17 @@ function readRequest(request: GateRequest, bundle: Bundle): Classified {
   if (holdsPrototypeKey(request.input)) {
     findings.push(unreadable("the input has a key named `__proto__`"));
   }
-  const paths = entry === null ? [] : toPaths(entry, named, request.working_directory);
+  const spelled = entry === null ? [] : toSpelledPaths(entry, named);
+  const excess = toExcess(spelled, request.working_directory);
+  if (excess !== null) findings.push(unreadable(excess));
+  const paths = excess === null ? spelled.map((path) => resolvePath(request.working_directory, path)) : [];
   let texts: readonly string[] | null = null;
   return {
     entry,
     effect: entry?.effect ?? "unknown",
     dataClass: entry?.dataClass ?? "unknown",
     action: entry?.action ?? "unknown",
-    resource: paths[0] ?? named[0] ?? null,
+    resource: excess === null ? (paths[0] ?? named[0] ?? null) : null,
     findings,
     fieldTexts,
     paths,
@@ -100,23 +110,53 @@ function readResource(
   return named;
 }
 
-function toPaths(entry: ToolEntry, named: readonly string[], workingDirectory: string | undefined): string[] {
+/** The files that the input names, as it spells them; one more than may be named, when there are too many. */
+function toSpelledPaths(entry: ToolEntry, named: readonly string[]): string[] {
   switch (entry.resource.kind) {
     case "path":
-      return named.map((path) => resolvePath(workingDirectory, path));
+      return [...named];
     case "patch":
-      return named.flatMap(toPatchPaths).map((path) => resolvePath(workingDirectory, path));
+      return toPatchPaths(named);
     default:
       return [];
   }
 }
 
-/** The files that a patch names in its headers. */
-function toPatchPaths(patch: string): string[] {
-  const headers = patch.matchAll(
-    /^[ \t]*\*\*\* (?:Add File|Update File|Delete File|Move to):[ \t]*([^\n]*)$/gm,
-  );
-  return [...new Set([...headers].map(([, path = ""]) => path.trim()).filter((path) => path !== ""))];
+/** The files that patches name in their headers. */
+function toPatchPaths(patches: readonly string[]): string[] {
+  const paths = new Set<string>();
+  for (const patch of patches) {
+    const headers = patch.matchAll(
+      /^[ \t]*\*\*\* (?:Add File|Update File|Delete File|Move to):[ \t]*([^\n]*)$/gm,
+    );
+    for (const [, spelled = ""] of headers) {
+      const path = spelled.trim();
+      if (path !== "") paths.add(path);
+      if (paths.size > namedPathsMax) return [...paths];
+    }
+  }
+  return [...paths];
+}
+
+/**
+ * What is too much of the named files to be judged in time, before any is resolved; null when nothing is.
+ * INVARIANT: no call keeps the others waiting by what it names (services/gate/classify.test.ts).
+ */
+function toExcess(spelled: readonly string[], workingDirectory = ""): string | null {
+  if (workingDirectory.length > pathMaxChars) {
+    return `the working folder is longer than ${String(pathMaxChars)} characters`;
+  }
+  if (spelled.length > namedPathsMax) {
+    return `it names more than ${String(namedPathsMax)} files; split it into several calls`;
+  }
+  let chars = 0;
+  for (const path of spelled) {
+    if (path.length > pathMaxChars) return `a path is longer than ${String(pathMaxChars)} characters`;
+    chars += path.length + (path.startsWith("/") ? 0 : workingDirectory.length);
+  }
+  return chars > allPathsMaxChars
+    ? `its paths are longer than ${String(allPathsMaxChars)} characters together; split it into several calls`
+    : null;
 }
 
 function toFieldTexts(input: JsonObject): Map<string, string> {
@@ -131,21 +171,26 @@ function toFieldTexts(input: JsonObject): Map<string, string> {
 
 function collectTexts(input: JsonObject): string[] {
   const texts: string[] = [];
-  const open: Json[] = [input];
-  for (let one = open.pop(); one !== undefined; one = open.pop()) {
+  walk(input, (one) => {
     if (typeof one === "string") texts.push(one);
-    else if (typeof one === "object" && one !== null) open.push(...Object.values<Json>(one));
-  }
+    return false;
+  });
   return texts;
 }
 
 /** A key that readers of JSON treat in different ways: what runs could be another thing than what was judged. */
 function holdsPrototypeKey(input: JsonObject): boolean {
+  return walk(input, (one) => typeof one === "object" && one !== null && Object.hasOwn(one, "__proto__"));
+}
+
+/** Visits each value until a visit says that it found what it looks for; whether one did. */
+function walk(input: Json, visit: (one: Json) => boolean): boolean {
   const open: Json[] = [input];
   for (let one = open.pop(); one !== undefined; one = open.pop()) {
+    if (visit(one)) return true;
     if (typeof one !== "object" || one === null) continue;
-    if (Object.hasOwn(one, "__proto__")) return true;
-    open.push(...Object.values<Json>(one));
+    // One by one: as arguments of one call a long list would not fit on the stack.
+    for (const child of Object.values<Json>(one)) open.push(child);
   }
   return false;
 }
