@@ -25,6 +25,8 @@ export interface Partition extends TopicPartition {
   schemaWaitSinceMs: number | null;
   /** Jump of the client that was asked about again. */
   jump: string | null;
+  /** Gap that the last look at the log's ends showed; believed when the next one shows it too. */
+  suspicion: string | null;
 }
 
 export function newPartition(
@@ -48,6 +50,7 @@ export function newPartition(
     lastProgressMs: nowMs,
     schemaWaitSinceMs: null,
     jump: null,
+    suspicion: null,
   };
 }
 

@@ -513,7 +513,24 @@ export class ProcessorHost {
     this.#watch.unref();
   }
 
-  /** Looks at what no batch would tell: lag of paused partitions, a topic that came or went, a consumer that sleeps. */
+  /**
+   * A log that was made anew under a running consumer, or trimmed to its end, hands out no batch that would show it.
+   * Records in hand are not lost, and a new leader may know a shorter log for a moment: two looks have to agree.
+   * INVARIANT: test/integration/host-watch.test.ts "stops a partition whose topic was made anew while it had nothing …".
+   */
+  async #compare(one: Partition, position: bigint | undefined, end: PartitionEnds): Promise<void> {
+    const settled =
+      one.status !== "stopped" && !this.#inHand.has(keyOf(one)) && position === one.position.nextOffset;
+    const gap = settled ? findGap(position, end) : null;
+    const before = one.suspicion;
+    one.suspicion = gap === null ? null : `${gap.cause} at ${gap.expectedOffset}`;
+    if (gap === null || one.suspicion !== before) return;
+    clearRetry(one);
+    this.#options.consumer.pause(one);
+    await this.#stopForGap(one, gap);
+  }
+
+  /** Looks at what no batch would tell: a log that was cut, lag of paused partitions, a topic that came or went, a consumer that sleeps. */
   async #look(): Promise<void> {
     const { consumer, offsets, metrics, clock } = this.#options;
     const missingBefore = [...this.#missing].sort().join();
@@ -521,12 +538,16 @@ export class ProcessorHost {
     if ([...this.#missing].sort().join() !== missingBefore) consumer.restart("topics came or went");
     for (const topic of new Set([...this.#partitions.values()].map((one) => one.topic))) {
       if (this.#missing.has(topic)) continue;
+      // Positions first: what is read while the broker answers lies behind its answer.
+      const positions = new Map([...this.#partitions].map(([key, one]) => [key, one.position.nextOffset]));
       for (const end of await offsets.ends(topic)) {
-        const one = this.#partitions.get(keyOf({ topic, partition: end.partition }));
+        const key = keyOf({ topic, partition: end.partition });
+        const one = this.#partitions.get(key);
         if (one === undefined) continue;
         one.logEnd = end.latest;
         const lag = lagOf(one, clock.nowMs());
         metrics.lag(one, lag.records, lag.seconds);
+        await this.#compare(one, positions.get(key), end);
       }
     }
     // A person may have chosen how a stopped partition goes on.
