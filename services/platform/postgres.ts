@@ -172,8 +172,14 @@ function endsConnection(sqlState: string): boolean {
 }
 
 /**
+ * SQLSTATE classes that are the data's fault: a row hit twice, data, constraints, a view's check, a limit of the server
+ * (a row wider than its index takes), what a function raises. The same statement never succeeds.
+ */
+const dataClasses: ReadonlySet<string> = new Set(["21", "22", "23", "44", "54", "P0"]);
+
+/**
  * Tells what a Postgres error means for the work: away, lost a race, or never to succeed.
- * SQLSTATE classes 22 and 23 are the data's fault; everything unknown counts as the database being away.
+ * Everything unknown counts as the database being away.
  */
 export function toDatabaseFault(error: unknown): Fault {
   if (error instanceof Fault) return error;
@@ -182,7 +188,7 @@ export function toDatabaseFault(error: unknown): Fault {
   if (sqlState === "40001" || sqlState === "40P01" || sqlState === "55P03") {
     return new Fault("DATABASE_CONFLICT", text, { cause: error });
   }
-  if (sqlState.startsWith("22") || sqlState.startsWith("23") || sqlState === "P0001") {
+  if (dataClasses.has(sqlState.slice(0, 2))) {
     return new Fault("DATABASE_REJECTED", `${text} (${sqlState})`, { cause: error });
   }
   if (sqlState.startsWith("42") || sqlState === "0A000" || sqlState === "28P01" || sqlState === "28000") {

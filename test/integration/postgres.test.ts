@@ -80,6 +80,12 @@ describe("the Postgres pool", () => {
     expect(faults).toEqual(["DATABASE_REJECTED", "DATABASE_CONFLICT", "INTERNAL", "DATABASE_UNAVAILABLE"]);
   });
 
+  // The same statement never succeeds: a row wider than an index takes, a row hit twice, a check of the processor's own.
+  it.each(["54000", "21000", "44000", "P0004"])("takes %s for the data's fault", async (state) => {
+    const raised = `DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '${state}'; END $$`;
+    expect(await database().query(raised).catch(codeOf)).toBe("DATABASE_REJECTED");
+  });
+
   it("survives a connection that the server ends, in use and idle", async () => {
     const pool = database({ maxConnections: 2 });
     const killed = await pool
