@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { eventually } from "../../test/harness/eventually.ts";
 import { createGroupQueue } from "./group-queue.ts";
 
 /** Lets the test end each group by hand. */
@@ -80,6 +81,40 @@ describe("the group queue", () => {
     queue.push(3);
     await turn();
     expect(groups.map(({ items }) => items)).toEqual([[1, 2], [3]]);
+  });
+
+  it("starts a lone item beside a group that hangs, though nothing else comes and nothing ends", async () => {
+    const { queue, groups, turn } = rig({ maxInFlight: 3, slowMs: 20 });
+    for (const item of [1, 2]) queue.push(item);
+    await turn();
+    queue.push(3);
+    await turn();
+    expect(groups).toHaveLength(1);
+    await eventually(() => groups.length === 2);
+    queue.push(4);
+    queue.push(5);
+    await eventually(() => groups.length === 3);
+    expect(groups.map(({ items }) => items)).toEqual([[1, 2], [3], [4, 5]]);
+  });
+
+  it("leaves no timer behind when nothing waits", async () => {
+    const { queue, groups, turn } = rig({ maxInFlight: 2, slowMs: 60_000 });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      queue.push(1);
+      queue.push(2);
+      await turn();
+      expect(vi.getTimerCount()).toBe(0);
+      queue.push(3);
+      await turn();
+      expect(vi.getTimerCount()).toBe(1);
+      groups[0]?.end();
+      await turn();
+      expect(groups).toHaveLength(2);
+      expect(vi.getTimerCount()).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it("refuses what does not fit, and takes back what it handed on", async () => {

@@ -23,9 +23,10 @@ export interface GroupQueue<T> {
 }
 
 /**
- * No timer: a lone item goes at once, and while a group runs the next one fills up, so that the size of a group follows
- * the load by itself. A group starts beside others only when as much waits as they hold, so that it is decided while
- * they are committed and none is smaller for it: a group costs about as much as ten of its items.
+ * A lone item goes at once, and while a group runs the next one fills up, so that the size of a group follows the load
+ * by itself. A group starts beside others only when as much waits as they hold, so that it is decided while they are
+ * committed and none is smaller for it: a group costs about as much as ten of its items. The one timer is for what waits
+ * behind a slow group while nothing else comes.
  */
 export function createGroupQueue<T>(options: GroupQueueOptions<T>): GroupQueue<T> {
   const waiting: T[] = [];
@@ -33,6 +34,7 @@ export function createGroupQueue<T>(options: GroupQueueOptions<T>): GroupQueue<T
   let underWay = 0;
   let startedMs = 0;
   let scheduled = false;
+  let slowTimer: NodeJS.Timeout | null = null;
   let onDrained: (() => void)[] = [];
 
   function mayStart(): boolean {
@@ -44,7 +46,11 @@ export function createGroupQueue<T>(options: GroupQueueOptions<T>): GroupQueue<T
     );
   }
   function schedule(): void {
-    if (scheduled || !mayStart()) return;
+    if (scheduled) return;
+    if (!mayStart()) {
+      watchSlowGroup();
+      return;
+    }
     scheduled = true;
     // Items of the same turn of the event loop share a group.
     setImmediate(() => {
@@ -53,6 +59,8 @@ export function createGroupQueue<T>(options: GroupQueueOptions<T>): GroupQueue<T
     });
   }
   function start(): void {
+    if (slowTimer !== null) clearTimeout(slowTimer);
+    slowTimer = null;
     while (mayStart()) {
       const group = waiting.splice(0, options.maxGroup);
       inFlight += 1;
@@ -70,6 +78,17 @@ export function createGroupQueue<T>(options: GroupQueueOptions<T>): GroupQueue<T
       };
       options.run(group).then(done, done);
     }
+    watchSlowGroup();
+  }
+  /** Looks again when the last group has become slow; armed only while something waits and a slot is free. */
+  function watchSlowGroup(): void {
+    if (slowTimer !== null || waiting.length === 0 || inFlight >= options.maxInFlight) return;
+    // A timer may come a little early by the finer clock; the millisecond keeps it from looking twice.
+    const restMs = Math.max(0, startedMs + options.slowMs - performance.now()) + 1;
+    slowTimer = setTimeout(() => {
+      slowTimer = null;
+      schedule();
+    }, restMs);
   }
   return {
     push(item) {
