@@ -82,7 +82,11 @@ export function toHookWork(translation: Translation, raw: Buffer, origin: HookOr
 
 const previewMaxChars = 512;
 
-/** The work of a harness that speaks the gate's own language: its intent is made here. */
+/**
+ * The work of a harness that speaks the gate's own language: its intent is made here.
+ * INVARIANT: who acts is the token's subject; a `user_id` in the body stays a claim in the stored request
+ * (test/integration/gate-hooks.test.ts "names the token's subject as who acted, whatever the request claims").
+ */
 export function toOwnWork(
   request: GateRequest,
   { effect, paths }: Pick<Classified, "effect" | "paths">,
@@ -103,7 +107,6 @@ export function toOwnWork(
       tool_call_id: request.tool_call_id ?? null,
     },
     ...(request.agent_id === undefined ? {} : { agent_id: request.agent_id }),
-    ...(request.user_id === undefined ? {} : { user_id: request.user_id }),
   };
   const summary = {
     effect_class: effect,

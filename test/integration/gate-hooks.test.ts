@@ -178,6 +178,25 @@ describe("a harness of one's own", () => {
     });
   });
 
+  it("names the token's subject as who acted, whatever the request claims", async () => {
+    const asked = ownRequest(
+      "shell.run",
+      { command: "make who" },
+      { user_id: "somebody-else", session_id: "claims" },
+    );
+    expect((await running.post("/v1/gate/decide", asked)).json).toMatchObject({ decision: "allow" });
+    const events = (await rig.events()).filter((one) => one.execution.session_id === "claims");
+    expect(events.map(({ type, actor }) => [type, actor.user_id])).toEqual([
+      ["agent.tool.requested", "dev"],
+      ["agent.tool.authorized", "dev"],
+      ["agent.capability.issued", "dev"],
+    ]);
+    const stored = await rig.admin.query<{ claim: string }>(
+      "SELECT request ->> 'user_id' AS claim FROM gate.decisions WHERE request ->> 'session_id' = 'claims'",
+    );
+    expect(stored.rows).toEqual([{ claim: "somebody-else" }]);
+  });
+
   it("needs no capability to read", async () => {
     const reply = await running.post("/v1/gate/decide", ownRequest("file.read", { path: "src/a.ts" }));
     expect(reply.json).toMatchObject({ decision: "allow" });
