@@ -90,6 +90,7 @@ export const reasonCodes = {
   TENANT_FROZEN: "the tenant is frozen",
   GATE_TIMEOUT: "the decision's time budget ran out",
   GATE_UNAVAILABLE: "the decision could not be recorded",
+  OVERLOADED: "more calls wait than the gate takes",
   CONFLICT: "what the decision was based on kept changing",
 } as const satisfies Record<string, string>;
 export type ReasonCode = keyof typeof reasonCodes;

@@ -222,6 +222,7 @@ export function createGate(options: GateOptions): Gate {
 const reasonOfFault: Readonly<Partial<Record<FaultCode, ReasonCode>>> = {
   GATE_TIMEOUT: "GATE_TIMEOUT",
   DATABASE_CONFLICT: "CONFLICT",
+  OVERLOADED: "OVERLOADED",
 };
 
 function toReason(outcome: HookOutcome): ReasonCode {

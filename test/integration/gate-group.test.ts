@@ -285,8 +285,7 @@ describe("deciding and committing", () => {
       ),
     );
     const reasons = answers.map(({ json }) => (json as GateAnswer).reason_code);
-    expect(reasons).toContain("ALLOWED");
-    expect(reasons).toContain("GATE_UNAVAILABLE");
+    expect(new Set(reasons)).toEqual(new Set(["ALLOWED", "OVERLOADED"]));
     expect(await rig.count("gate.capabilities")).toBe(
       await rig.count("gate.decisions WHERE decision = 'allow'"),
     );
