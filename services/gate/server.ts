@@ -22,6 +22,7 @@ import type { CommitterOptions } from "./committer.ts";
 import { createCommitter } from "./committer.ts";
 import type { HookOrigin } from "./hook-translation.ts";
 import { toHookWork, toOwnWork, translateBody } from "./hook-translation.ts";
+import { toRefusalText, toUnreadRefusal } from "./hook-refusal.ts";
 import type { HookOutcome } from "./hook-work.ts";
 import { findTool } from "./rules.ts";
 
@@ -78,11 +79,18 @@ export function createGate(options: GateOptions): Gate {
     "metadata fields that an adapter has never seen",
     ["runtime"],
   );
+  const refused = metrics.counter("fabric_gate_hook_refusals_total", "hook calls refused without a record", [
+    "runtime",
+    "code",
+  ]);
+  /** Requests that were read, and before which no tool waits. */
+  const nothingWaits = new WeakSet<HttpRequest>();
   const app = createHttpServer({
     log,
     metrics,
     authenticator: options.authenticator,
     access,
+    answerFault: refuseHook,
     ...(options.bodyLimitBytes === undefined ? {} : { bodyLimitBytes: options.bodyLimitBytes }),
     probes: {
       postgres: async () => {
@@ -107,18 +115,34 @@ export function createGate(options: GateOptions): Gate {
       if (adapter === undefined) throw new Fault("RUNTIME_UNKNOWN");
       const { raw } = toBody(request);
       const translation = translateBody(adapter, raw);
+      if (!isGating(translation)) nothingWaits.add(request);
       let answered: RuntimeReply;
       try {
         answered = await answerHook(adapter, translation, raw, toOrigin(request));
       } catch (error) {
-        // An error of ours is a no in the runtime's own form: a status alone lets some runtimes go on.
-        if (error instanceof Fault || translation.kind === "observed") throw error;
+        if (nothingWaits.has(request)) throw error;
+        // An error of ours is a no in the form of the runtime's event.
         log.error({ requestId: request.id, reason: maskText(String(error)) }, "a gated hook failed");
         answered = adapter.toReply(translation, null);
       }
       return sendReply(reply, answered);
     },
   );
+
+  /** Faults of a hook route, once the runtime is known. An observing call that was read may fail: no tool waits for it. */
+  function refuseHook(request: HttpRequest, reply: HttpReply, fault: Fault): boolean {
+    if (request.routeOptions.url !== "/v1/hooks/:runtime" || nothingWaits.has(request)) return false;
+    const adapter = adapters.get((request.params as { readonly runtime: string }).runtime);
+    if (adapter === undefined) return false;
+    noteRefusal(adapter, fault.code);
+    void sendReply(reply, toUnreadRefusal(adapter, fault));
+    return true;
+  }
+
+  function noteRefusal(adapter: Adapter, code: FaultCode): void {
+    refused.add({ runtime: adapter.runtime, code });
+    log.warn({ runtime: adapter.runtime, code }, "a hook was refused without a record");
+  }
 
   async function answerHook(
     adapter: Adapter,
@@ -131,7 +155,7 @@ export function createGate(options: GateOptions): Gate {
     const limitMs = translation.kind === "gated" ? budgetMs : observeBudgetMs;
     const outcome = await committer.submit(toHookWork(translation, raw, origin), limitMs);
     seconds.observe((performance.now() - startedMs) / 1000, { kind: translation.kind });
-    if (outcome.kind === "tenant_unknown") throw new Fault("TENANT_UNKNOWN");
+    if (outcome.kind === "tenant_unknown" && !isGating(translation)) throw new Fault("TENANT_UNKNOWN");
     return toRuntimeReply(adapter, translation, outcome, origin.tenantId);
   }
 
@@ -163,9 +187,21 @@ export function createGate(options: GateOptions): Gate {
   ): RuntimeReply {
     switch (translation.kind) {
       case "gated":
+        if (outcome.kind === "tenant_unknown") {
+          noteRefusal(adapter, "TENANT_UNKNOWN");
+          return adapter.toReply(translation, {
+            ...toUnrecorded(outcome, tenantId, translation.request),
+            reason_code: "TENANT_UNKNOWN",
+            message: toRefusalText("TENANT_UNKNOWN").slice("TENANT_UNKNOWN: ".length),
+          });
+        }
         return adapter.toReply(translation, toCountedAnswer(outcome, tenantId, translation.request));
       case "unrecognized": {
         const { problem, gating } = translation.draft.redacted_summary;
+        if (outcome.kind === "tenant_unknown") {
+          noteRefusal(adapter, "TENANT_UNKNOWN");
+          return adapter.toRefusal(translation.eventName, toRefusalText("TENANT_UNKNOWN"));
+        }
         if (outcome.kind === "failed" && !gating) throw new Fault(outcome.code);
         const why = `PAYLOAD_UNRECOGNIZED: the ${adapter.runtime} adapter ${adapter.version} does not understand this payload (${problem})`;
         return adapter.toRefusal(translation.eventName, why);
@@ -177,14 +213,7 @@ export function createGate(options: GateOptions): Gate {
   }
 
   function toCountedAnswer(outcome: HookOutcome, tenantId: string, request: GateRequest): GateAnswer {
-    const answer =
-      outcome.kind === "answered"
-        ? outcome.answer
-        : toUnrecordedRefusal(toReason(outcome), {
-            decisionId: `dec_${newUuidV7(clock.nowMs())}`,
-            correlationId: toCorrelationId(toSessionKey(tenantId, request.runtime, request.session_id)),
-            policyRevision: bundle.revision,
-          });
+    const answer = outcome.kind === "answered" ? outcome.answer : toUnrecorded(outcome, tenantId, request);
     decided.add({
       decision: answer.decision,
       reason: answer.reason_code,
@@ -192,6 +221,14 @@ export function createGate(options: GateOptions): Gate {
       repeated: String(answer.repeated),
     });
     return answer;
+  }
+
+  function toUnrecorded(outcome: HookOutcome, tenantId: string, request: GateRequest): GateAnswer {
+    return toUnrecordedRefusal(toReason(outcome), {
+      decisionId: `dec_${newUuidV7(clock.nowMs())}`,
+      correlationId: toCorrelationId(toSessionKey(tenantId, request.runtime, request.session_id)),
+      policyRevision: bundle.revision,
+    });
   }
 
   const seenFields = new Set<string>();
@@ -217,6 +254,17 @@ export function createGate(options: GateOptions): Gate {
       await committer.close();
     },
   };
+}
+
+function isGating(translation: Translation): boolean {
+  switch (translation.kind) {
+    case "gated":
+      return true;
+    case "observed":
+      return false;
+    case "unrecognized":
+      return translation.draft.redacted_summary.gating;
+  }
 }
 
 const reasonOfFault: Readonly<Partial<Record<FaultCode, ReasonCode>>> = {

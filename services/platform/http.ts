@@ -51,6 +51,11 @@ export interface HttpServerOptions {
   readonly bodyLimitBytes?: number;
   /** Longest time to receive a request; default 10 s. */
   readonly requestTimeoutMs?: number;
+  /**
+   * Asked before a problem document is sent: a route whose callers take a status for something else answers by itself, and
+   * returns true.
+   */
+  readonly answerFault?: (request: HttpRequest, reply: HttpReply, fault: Fault) => boolean;
   /** Longest wait for one probe of `/readyz`; default 1 s. */
   readonly probeTimeoutMs?: number;
 }
@@ -138,7 +143,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
         "request failed",
       );
     }
-    return sendProblem(request, reply, fault);
+    return options.answerFault?.(request, reply, fault) === true ? reply : sendProblem(request, reply, fault);
   });
   app.setNotFoundHandler((request, reply) => sendProblem(request, reply, new Fault("ROUTE_UNKNOWN")));
 

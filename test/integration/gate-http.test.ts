@@ -9,6 +9,7 @@ import { createMetrics } from "../../services/platform/metrics.ts";
 import { eventually } from "../harness/eventually.ts";
 import type { GateRig, RunningGate } from "../harness/gate-rig.ts";
 import { createGateRig, ownRequest } from "../harness/gate-rig.ts";
+import { claudeCall, claudeDenial, claudeEnd } from "../harness/hook-payloads.ts";
 
 let rig: GateRig;
 let running: RunningGate;
@@ -96,14 +97,19 @@ describe("who may ask", () => {
   });
 
   it("says the same of every tenant that is not served here, and makes no key for it", async () => {
-    for (const path of ["/v1/gate/decide", "/v1/hooks/claude-code"]) {
-      const big = path.includes("hooks") ? { big: "x".repeat(100_000) } : call;
+    for (const [path, body, status] of [
+      ["/v1/gate/decide", call, 403],
+      ["/v1/hooks/claude-code", claudeCall("ls"), 200],
+      ["/v1/hooks/claude-code", claudeEnd(), 403],
+      ["/v1/hooks/claude-code", { big: "x".repeat(100_000) }, 200],
+    ] as const) {
       const answers = await Promise.all(
-        ["nobody", "acme-2"].map(async (tenantId) => running.post(path, big, await rig.token({ tenantId }))),
+        ["nobody", "acme-2"].map(async (tenantId) => running.post(path, body, await rig.token({ tenantId }))),
       );
       const texts = answers.map(({ text }) => text.replace(/req_[0-9a-f-]+/, "req"));
-      expect(answers.map(({ status }) => status)).toEqual([403, 403]);
+      expect(answers.map((one) => one.status)).toEqual([status, status]);
       expect(texts[0]).toBe(texts[1]);
+      expect(texts[0]).toContain("TENANT_UNKNOWN");
       expect(texts[0]).not.toMatch(/nobody|acme/);
     }
     const keys = await rig.admin.query(
@@ -202,5 +208,92 @@ describe("what may be sent", () => {
       dependencies: { postgres: { state: "up" }, policy: { state: "up" } },
     });
     expect(await metrics?.text()).toContain("fabric_gate_queue_depth");
+  });
+});
+
+describe("a hook that fails", () => {
+  /** What the client honours whatever its event is: a block in the body, and the exit code for a command hook's shim. */
+  const expectBlock = async (response: Response, code: string): Promise<void> => {
+    expect(response.status).toBe(200);
+    expect(response.headers.get("x-fabric-exit-code")).toBe("2");
+    expect(response.headers.get("content-type")).toContain("application/json");
+    const body = (await response.json()) as { decision: string; reason: string };
+    expect(body.decision).toBe("block");
+    expect(body.reason).toMatch(new RegExp(`^${code}: .+`));
+    expect(body.reason).not.toMatch(/hunter2|at .*\.ts/);
+  };
+  const hook = (runtime: string, headers: Record<string, string>, body?: string): Promise<Response> =>
+    fetch(`${running.url}/v1/hooks/${runtime}`, {
+      method: "POST",
+      headers,
+      ...(body === undefined ? {} : { body }),
+    });
+  const json = { "content-type": "application/json" };
+
+  describe.each(["claude-code", "codex"])("of %s", (runtime) => {
+    it("before it is read leaves in the blocking form, never as a status", async () => {
+      const good = { authorization: `Bearer ${await rig.token()}` };
+      const auditor = { authorization: `Bearer ${await rig.token({ roles: ["auditor"] })}` };
+      const body = JSON.stringify(claudeCall("ls"));
+      await expectBlock(await hook(runtime, json, body), "TOKEN_MISSING");
+      await expectBlock(
+        await hook(runtime, { ...json, authorization: "Bearer hunter2" }, body),
+        "TOKEN_INVALID",
+      );
+      await expectBlock(await hook(runtime, { ...json, ...auditor }, body), "ROLE_MISSING");
+      await expectBlock(await hook(runtime, { ...json, ...good }, "x".repeat(1_100_000)), "BODY_TOO_LARGE");
+      await expectBlock(
+        await hook(runtime, { "content-type": "text/plain", ...good }, body),
+        "MEDIA_TYPE_UNSUPPORTED",
+      );
+      await expectBlock(await hook(runtime, good), "MEDIA_TYPE_UNSUPPORTED");
+      const many = Object.fromEntries(Array.from({ length: 100 }, (_, field) => [`x-${String(field)}`, "1"]));
+      await expectBlock(await hook(runtime, { ...json, ...good, ...many }, body), "REQUEST_INVALID");
+    });
+
+    it("that is no JSON is blocked, and recorded", async () => {
+      const good = { authorization: `Bearer ${await rig.token()}` };
+      await expectBlock(
+        await hook(runtime, { ...json, ...good }, '{"password": "hunter2'),
+        "PAYLOAD_UNRECOGNIZED",
+      );
+      expect((await rig.events()).at(-1)?.type).toBe("fabric.adapter.unrecognized");
+    });
+  });
+
+  it("blocks a token that cannot be checked, and tells nothing of why", async () => {
+    const failing = await rig.gate({
+      authenticator: { authenticate: () => Promise.reject(new Error("hunter2")) },
+    });
+    const response = await fetch(`${failing.url}/v1/hooks/codex`, {
+      method: "POST",
+      headers: { ...json, authorization: "Bearer x" },
+      body: "{}",
+    });
+    await expectBlock(response, "INTERNAL");
+  });
+
+  it("is counted by its code, and logged without what it held", async () => {
+    const before = rig.logLines.length;
+    await hook("codex", json, '{"password": "hunter2"}');
+    const metrics = await (await fetch(`${running.url}/metrics`)).text();
+    expect(metrics).toMatch(/fabric_gate_hook_refusals_total\{runtime="codex",code="TOKEN_MISSING"\} [1-9]/);
+    const warned = rig.logLines.slice(before).filter((line) => line.includes('"level":"warn"'));
+    expect(warned.join()).toContain("TOKEN_MISSING");
+    expect(warned.join()).not.toContain("hunter2");
+  });
+
+  it("answers a question of a tenant that is not served in the form of its event", async () => {
+    const token = await rig.token({ tenantId: "nobody" });
+    const reply = await running.post("/v1/hooks/claude-code", claudeCall("ls"), token);
+    expect(reply.status).toBe(200);
+    expect(claudeDenial(reply.json)).toMatch(/^TENANT_UNKNOWN: /);
+  });
+
+  it("answers a full queue in the form of the event", async () => {
+    const full = await rig.gate({ maxWaiting: 0 });
+    const reply = await full.post("/v1/hooks/claude-code", claudeCall("ls"));
+    expect(reply.status).toBe(200);
+    expect(claudeDenial(reply.json)).toMatch(/^OVERLOADED: /);
   });
 });
