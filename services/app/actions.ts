@@ -38,7 +38,7 @@ export function createActions(place: Place): Actions {
     return loadConfig((await fileExists(envFile)) ? { envFile } : {});
   }
   return {
-    ...stackActions(place, processors, starters),
+    ...stackActions(place),
     ...contractActions(place, configOf),
     ...readActions(configOf),
     demo: (common, { once }) => runDemo(place, common, once),

@@ -108,7 +108,7 @@ async function withPlan(
   config: Config,
   work: (plan: TopicPlan, admin: ReturnType<typeof createKafkaAdmin>) => Report | Promise<Report>,
 ): Promise<Report> {
-  const log = createLog({ service: "topics", level: "warn" });
+  const log = createLog({ service: "topics", level: "fatal" });
   const admin = createKafkaAdmin({
     endpoint: kafkaEndpoint(config, `fabric-topics-${String(systemClock.nowMs())}`),
     log,

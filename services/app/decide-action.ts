@@ -40,9 +40,20 @@ function parseRequest(text: string): z.output<typeof gateRequestSchema> {
     throw new Fault("BODY_NOT_JSON", "give one request as JSON on stdin; `fabric decide --help` shows one");
   }
   const parsed = gateRequestSchema.safeParse(json);
-  if (!parsed.success)
-    throw new Fault("REQUEST_INVALID", z.prettifyError(parsed.error).replaceAll("\n", " "));
+  if (!parsed.success) throw new Fault("REQUEST_INVALID", toFieldFaults(parsed.error));
   return parsed.data;
+}
+
+/** Each fault with its field, and where to read what a request holds. */
+function toFieldFaults(error: z.ZodError): string {
+  const faults = error.issues.map((issue) => {
+    const field = issue.path.join(".");
+    if (issue.code === "unrecognized_keys") return `\`${issue.keys.join("`, `")}\` is no field of a request`;
+    return issue.code === "invalid_type" && issue.message.endsWith("undefined")
+      ? `\`${field}\` is missing`
+      : `\`${field}\`: ${issue.message.toLowerCase()}`;
+  });
+  return `${faults.join("; ")} (\`fabric decide --help\` lists the fields)`;
 }
 
 async function askGate(config: Config, request: unknown): Promise<GateAnswer> {

@@ -73,10 +73,9 @@ function roleUrl(adminUrl: string, role: string, password: string): string {
 }
 
 async function keepGatePort(files: LocalFiles): Promise<number> {
-  const before = await readFile(files.envFile, "utf8").catch(() => "");
-  const kept = /^FABRIC_GATE_PORT=(\d+)$/m.exec(before)?.[1];
+  const kept = await readSetting(files, "FABRIC_GATE_PORT");
   // A gate that runs already holds its port: it stays the stack's port.
-  if (kept !== undefined) return Number(kept);
+  if (kept !== null) return Number(kept);
   return (await isFree(usualGatePort)) ? usualGatePort : freePort();
 }
 
@@ -88,4 +87,10 @@ export async function writeSecretOnce(path: string, make: () => string | Promise
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     await chmod(path, 0o600);
   }
+}
+
+/** One setting of a local stack; null before its first start. */
+export async function readSetting(files: LocalFiles, name: string): Promise<string | null> {
+  const text = await readFile(files.envFile, "utf8").catch(() => "");
+  return new RegExp(`^${name}=(.*)$`, "m").exec(text)?.[1] ?? null;
 }

@@ -7,13 +7,16 @@ import { createActions } from "./actions.ts";
 import { findPlace } from "./place.ts";
 
 const stop = new AbortController();
-let asked = 0;
+/** A terminal and a wrapper (npx, timeout) may each pass the same Ctrl-C on: what follows at once is not a second one. */
+const sameSignalMs = 1_000;
+let askedMs: number | null = null;
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.on(signal, () => {
-    asked += 1;
-    stop.abort();
+    const nowMs = performance.now();
     // The second Ctrl-C is a person who does not want to wait.
-    if (asked > 1) process.exit(130);
+    if (askedMs !== null && nowMs - askedMs > sameSignalMs) process.exit(130);
+    askedMs ??= nowMs;
+    stop.abort();
   });
 }
 // A reader that went away (`| head`) ends the command in good order: what it started has to be stopped.

@@ -1,7 +1,6 @@
 import type { Actions, Common } from "../cli/actions.ts";
 import type { TraceRow } from "../cli/trace-tree.ts";
 import { renderTraceTree, toTraceTree } from "../cli/trace-tree.ts";
-import { Fault } from "../../schemas/faults.ts";
 import type { Config } from "../platform/config.ts";
 import type { Database } from "../platform/postgres.ts";
 import { toUuid } from "../platform/ids.ts";
@@ -32,10 +31,8 @@ export function readActions(
       withAuditor(common, async (database) => {
         const rows = await loadTrace(database, id);
         if (rows.length === 0) {
-          throw new Fault(
-            "USAGE",
-            `nothing is recorded under \`${id}\`; give an event, correlation, session, tool call or decision id`,
-          );
+          const text = `nothing is recorded under ${id}; give an event, correlation, session, tool call or decision id`;
+          return { json: [], text, exit: 1 };
         }
         const forest = toTraceTree(rows);
         return { json: forest, text: renderTraceTree(forest) };

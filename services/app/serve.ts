@@ -1,5 +1,6 @@
 import type { Processor } from "../../processors/kit/processor.ts";
 import { Fault } from "../../schemas/faults.ts";
+import { untilAborted } from "./until-aborted.ts";
 import type { RunningService, Surroundings } from "./wiring.ts";
 
 /** How each role of `fabric serve` is started. */
@@ -73,7 +74,7 @@ export async function serveRoles(
     running.push(await starters.operations(around, running));
     for (const one of running) around.log.info({ service: one.name, address: one.address }, "started");
     ready(running);
-    await Promise.race([aborted(signal), death]);
+    await Promise.race([untilAborted(signal), death]);
   } catch (error) {
     // A stop that came while a service still waited for its database is a stop, not a failure.
     if (!signal.aborted) throw error;
@@ -85,11 +86,4 @@ export async function serveRoles(
     }
     around.log.info("stopped");
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

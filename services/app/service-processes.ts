@@ -1,4 +1,4 @@
-import { mkdir, readFile, readdir, rm } from "node:fs/promises";
+import { mkdir, readFile, readdir, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -18,6 +18,8 @@ export interface ServiceProcess {
   /** Port of its health and metrics. */
   readonly port: number;
   readonly pid: number;
+  /** When its record was written: UTC milliseconds. */
+  readonly startedMs: number;
 }
 
 const describedSchema = z.object({ name: z.string(), roles: z.array(z.string()), port: z.number() });
@@ -62,7 +64,7 @@ export async function startServiceProcess(
   );
   if (identity === undefined) throw new Fault("STACK_FAILED", `\`${name}\` ended at once; see ${log}`);
   await untilReady(name, port, record, log);
-  return { name, roles, port, pid: identity.pid };
+  return { name, roles, port, pid: identity.pid, startedMs: Date.now() };
 }
 
 /** Only what a process needs to run at all; no key of an agent or a provider goes into a service. */
@@ -131,7 +133,9 @@ export async function listServiceProcesses(files: LocalFiles): Promise<ServicePr
       (text) => describedSchema.safeParse(JSON.parse(text)),
       () => null,
     );
-    if (live !== undefined && described?.success === true) found.push({ ...described.data, pid: live.pid });
+    if (live === undefined || described?.success !== true) continue;
+    const { mtimeMs } = await stat(join(files.dir, file));
+    found.push({ ...described.data, pid: live.pid, startedMs: mtimeMs });
   }
   return found;
 }

@@ -23,7 +23,7 @@ export interface TailOptions {
 export async function tail(config: Config, common: Common, options: TailOptions): Promise<Report> {
   const types = toTypes(options.types);
   const endpoint = kafkaEndpoint(config, "fabric-tail");
-  const log = createLog({ service: "tail", level: "error" });
+  const log = createLog({ service: "tail", level: "fatal" });
   const offsets = createKafkaOffsets({ endpoint, log });
   const registry = registryOf(config);
   const codec = new EventCodec({ source: registry });
@@ -33,16 +33,17 @@ export async function tail(config: Config, common: Common, options: TailOptions)
     log,
     maxWaitMs: 100,
   });
-  const seen: Envelope[] = [];
+  const wanted = types.map((type) => toTopicName(config.kafka.topicPrefix, type));
   let count = 0;
   try {
+    // Nobody there is an answer, not something to wait for.
+    await offsets.existing(wanted);
     await new Promise<void>((resolve) => {
       const end = (): void => resolve();
       common.signal.addEventListener("abort", end, { once: true });
       if (common.signal.aborted) end();
       consumer.start({
         topics: async () => {
-          const wanted = types.map((type) => toTopicName(config.kafka.topicPrefix, type));
           const existing = await offsets.existing(wanted);
           return wanted.filter((topic) => existing.has(topic));
         },
@@ -62,15 +63,14 @@ export async function tail(config: Config, common: Common, options: TailOptions)
           for (const record of batch.records) {
             if (options.limit !== undefined && count >= options.limit) break;
             if (record.value === null) continue;
-            const line = await codec.decode(record.value).then(
-              ({ envelope }) => {
-                if (common.screen.json) seen.push(envelope);
-                return toLine(envelope);
+            await codec.decode(record.value).then(
+              ({ envelope }) => common.screen.record(envelope, toLine(envelope)),
+              (error: unknown) => {
+                const place = `${batch.topic}/${String(batch.partition)} @${String(record.offset)}`;
+                const why = error instanceof Error ? error.message : String(error);
+                common.screen.record({ unreadable: place, error: why }, `${place}: ${why}`);
               },
-              (error: unknown) =>
-                `${batch.topic}/${String(batch.partition)} @${String(record.offset)}: ${error instanceof Error ? error.message : String(error)}`,
             );
-            common.screen.line(line);
             count += 1;
           }
           if (options.limit !== undefined && count >= options.limit) resolve();
@@ -85,7 +85,7 @@ export async function tail(config: Config, common: Common, options: TailOptions)
     await offsets.close();
     registry.close();
   }
-  return { json: seen, text: "" };
+  return { text: "" };
 }
 
 function toTypes(names: readonly string[]): readonly EventType[] {

@@ -35,11 +35,13 @@ export async function runCommandLine(
           if (global.json === true) around.stderr(`${text}\n`);
           else around.stdout(`${text}\n`);
         },
+        record: (json, text) => around.stdout(global.json === true ? `${toJson(json, 0)}\n` : `${text}\n`),
         progress: (text) => around.stderr(`${text}\n`),
       };
       const common: Common = { screen, signal: around.signal, stack: global.stack };
       const report = await (run as (...all: unknown[]) => Run)(...args)(common);
-      if (screen.json) around.stdout(`${toJson(report.json)}\n`);
+      if (screen.json && report.json !== undefined) around.stdout(`${toJson(report.json, 2)}\n`);
+      else if (screen.json) exit = report.exit ?? 0;
       else if (report.text !== "") around.stdout(`${report.text}\n`);
       exit = report.exit ?? 0;
     };
@@ -158,7 +160,12 @@ export async function runCommandLine(
     .option("--bundle <dir>", "judge by this policy folder alone, without a running gate")
     .addHelpText(
       "after",
-      '\nExample:\n  echo \'{"runtime":"own","session_id":"s1","tool":"shell.run","input":{"command":"ls"}}\' | fabric decide',
+      "\nFields of a request (JSON):\n" +
+        "  runtime, session_id, tool, input     required; tool has the form shell.run, input is an object\n" +
+        "  tool_call_id                         the same call again gets the stored answer\n" +
+        "  working_directory                    what relative paths are resolved against\n" +
+        "  turn_id, agent_id, user_id, phase, permission_mode, tool_alias, traceparent" +
+        '\n\nExample:\n  echo \'{"runtime":"own","session_id":"s1","tool":"shell.run","input":{"command":"ls"}}\' | fabric decide',
     )
     .action(
       action(
@@ -235,6 +242,10 @@ export async function runCommandLine(
 
 function explain(error: unknown, around: Surroundings, json: boolean): ExitCode {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  if (around.signal.aborted) {
+    around.stderr("fabric: stopped\n");
+    return 1;
+  }
   const fault =
     error instanceof Fault
       ? error
@@ -246,8 +257,8 @@ function explain(error: unknown, around: Surroundings, json: boolean): ExitCode 
 }
 
 /** bigint has no JSON form; offsets and counts of ours fit a double. */
-function toJson(value: unknown): string {
-  return JSON.stringify(value, (_key, one: unknown) => (typeof one === "bigint" ? Number(one) : one), 2);
+function toJson(value: unknown, indent: number): string {
+  return JSON.stringify(value, (_key, one: unknown) => (typeof one === "bigint" ? Number(one) : one), indent);
 }
 
 function toCount(text: string): number {

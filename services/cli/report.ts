@@ -1,9 +1,9 @@
 /** Exit codes of DESIGN 18: done, failed or found something, usage, unreachable, refused. */
 export type ExitCode = 0 | 1 | 2 | 3 | 4;
 
-/** What a command leaves: one JSON document for `--json`, text for people. */
+/** What a command leaves: one JSON document for `--json` (none for a stream), text for people. */
 export interface Report {
-  readonly json: unknown;
+  readonly json?: unknown;
   readonly text: string;
   readonly exit?: ExitCode;
 }

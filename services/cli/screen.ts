@@ -2,6 +2,8 @@
 export interface Screen {
   /** A line of the result. */
   line(text: string): void;
+  /** A document of a stream: with `--json` one JSON line on stdout, else `text`. */
+  record(json: unknown, text: string): void;
   /** A line of progress; on stderr, so that stdout stays one document. */
   progress(text: string): void;
   readonly colour: boolean;

@@ -8,6 +8,7 @@ import { localFiles } from "../place.ts";
 import { prepareLocal } from "../prepare-local.ts";
 import { listServiceProcesses, startServiceProcess, stopServiceProcesses } from "../service-processes.ts";
 import { bringUp } from "../stack-actions.ts";
+import { untilAborted } from "../until-aborted.ts";
 import { serviceDatabase } from "../wiring.ts";
 import { crashInTheMiddle } from "./crash.ts";
 import { judgeCalls } from "./judge-calls.ts";
@@ -75,16 +76,14 @@ export async function runDemo(place: Place, common: Common, once: boolean): Prom
         ? `All ${String(claims.length)} claims held.`
         : `${String(failed)} of ${String(claims.length)} claims FAILED.`,
       "",
-      toTable(["RUNS AT", "ADDRESS"], addresses),
-      "",
-      ...tryNext(files.envFile),
+      ...(once
+        ? ["Everything was stopped again. To look around: make up ARGS=--detach, then npx fabric --help"]
+        : [toTable(["RUNS AT", "ADDRESS"], addresses), "", ...tryNext(files.envFile)]),
     ].join("\n");
     if (!once && !common.signal.aborted) {
       screen.line(summary);
       screen.line("\nEverything stays up until Ctrl-C.");
-      await new Promise<void>((resolve) =>
-        common.signal.addEventListener("abort", () => resolve(), { once: true }),
-      );
+      await untilAborted(common.signal);
     }
     return { json: { claims, failed }, text: once ? summary : "", exit: failed === 0 ? 0 : 1 };
   } finally {
