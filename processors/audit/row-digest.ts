@@ -4,7 +4,8 @@ import { hash } from "node:crypto";
 export const digestVersion = 1;
 
 /** Fields that an erasure blanks. */
-const contentFields = ["user_id", "resource_ref", "summary", "payload_ref", "payload_digest"] as const;
+/** What an erasure blanks. */
+export const contentFields = ["user_id", "resource_ref", "summary", "payload_ref", "payload_digest"] as const;
 /** All others, in the order of the byte form. */
 const skeletonFields = [
   "event_id",

@@ -93,7 +93,8 @@ const waitUntilReady = async (
 /** Starts the part and returns once it serves. */
 export const startPart = async (host: PartHost, part: LocalPart): Promise<void> => {
   const startedAtMs = Date.now();
-  await mkdir(part.dir, { recursive: true });
+  // Events, schemas and logs are for their owner; Postgres' own folder is made for its user before.
+  await mkdir(part.dir, { recursive: true, mode: 0o700 });
   await endRecorded(recordFileOf(part), part.stopSignal, part.stopDeadlineMs);
   let tail = "";
   for (let start = 1; start <= MAX_STARTS; start += 1) {

@@ -108,6 +108,18 @@ describe("audit trail", () => {
     ).rejects.toThrow(/append-only/);
   });
 
+  it("finds a row that calls itself erased and says something else", async () => {
+    await sealedTrail();
+    await tamper(
+      "UPDATE audit.trail SET erased_at = now(), user_id = 'bob' WHERE tenant_id = 'acme' AND kafka_offset = 3",
+    );
+    const report = await verify();
+    expect([report.ok, new Set(report.findings.map((one) => one.kind))]).toEqual([
+      false,
+      new Set(["row_changed"]),
+    ]);
+  });
+
   it("stays whole when content is erased, and still shows what was changed with it", async () => {
     await sealedTrail();
     await rig.sql.query(
