@@ -10,11 +10,13 @@ import type { TenantKeys } from "../platform/vault-seal.ts";
 import { insertEvidenceStatement, sealPayload } from "../platform/vault-seal.ts";
 import type { Stage } from "./decide.ts";
 import { defaultStages } from "./decide.ts";
+import type { LateCall } from "./group-commit.ts";
 import { commitGroup } from "./group-commit.ts";
 import { createGroupQueue } from "./group-queue.ts";
 import type { HookOutcome, HookWork } from "./hook-work.ts";
 import type { QueuedCall } from "./queued-call.ts";
 import { isStillOpen, toQueuedCall } from "./queued-call.ts";
+import { revokeStatement } from "./revoke-statement.ts";
 import type { Bundle } from "./rules.ts";
 
 export interface CommitterOptions {
@@ -30,6 +32,7 @@ export interface CommitterOptions {
   readonly maxGroup?: number;
   readonly maxInFlight?: number;
   readonly maxWaiting?: number;
+  readonly eventMaxBytes?: number;
 }
 
 /** Decides and records in one step: what it answers is committed. */
@@ -49,6 +52,8 @@ const slowGroupMs = 25;
 /** About a second of work; what comes on top would only time out. */
 const defaultMaxWaiting = 2_048;
 const maxAttempts = 3;
+/** Below the broker's `message.max.bytes` (1 MiB), with room for headers and the batch. */
+const defaultEventMaxBytes = 900_000;
 /** How long past its budget a caller waits for the answer to a commit that is on the wire: a slow disk, not an outage. */
 const commitGraceMs = 1_000;
 /** Larger payloads go to the vault by themselves, so that they do not weigh on the group's commit. */
@@ -56,7 +61,12 @@ const inlineMaxBytes = 65_536;
 
 export function createCommitter(options: CommitterOptions): Committer {
   const { database, keys, log, metrics } = options;
-  const commit = { ...options, stages: options.stages ?? defaultStages, maxAttempts };
+  const commit = {
+    ...options,
+    stages: options.stages ?? defaultStages,
+    maxAttempts,
+    eventMaxBytes: options.eventMaxBytes ?? defaultEventMaxBytes,
+  };
   const sizes = metrics.histogram(
     "fabric_gate_group_size",
     "calls that shared a commit",
@@ -65,14 +75,19 @@ export function createCommitter(options: CommitterOptions): Committer {
   );
   const retries = metrics.counter("fabric_gate_retries_total", "calls decided again, by cause", ["cause"]);
   const late = metrics.counter("fabric_gate_late_total", "calls committed after their caller was told no");
+  const maxWaiting = options.maxWaiting ?? defaultMaxWaiting;
+  /** Calls whose large payload is being stored: they will queue, and count as if they did. */
+  let storing = 0;
   const queue = createGroupQueue<QueuedCall>({
     maxGroup: options.maxGroup ?? defaultMaxGroup,
     maxInFlight: options.maxInFlight ?? defaultMaxInFlight,
     slowMs: slowGroupMs,
-    maxWaiting: options.maxWaiting ?? defaultMaxWaiting,
+    maxWaiting,
     run: (group) => runGroup(group),
   });
-  metrics.gauge("fabric_gate_queue_depth", "calls that wait for a commit", [], (set) => set(queue.waiting));
+  metrics.gauge("fabric_gate_queue_depth", "calls that wait for a commit", [], (set) =>
+    set(queue.waiting + storing),
+  );
 
   function submit(work: HookWork, budgetMs: number): Promise<HookOutcome> {
     return new Promise((resolve) => {
@@ -99,23 +114,36 @@ export function createCommitter(options: CommitterOptions): Committer {
   }
 
   function enqueue(call: QueuedCall): void {
-    if (call.work.raw.length > inlineMaxBytes) {
-      putAway(call).then(
-        (isServed) => (isServed ? push(call) : call.answer({ kind: "tenant_unknown" })),
-        (error: unknown) => failAll([call], error),
-      );
-    } else push(call);
+    if (queue.waiting + storing >= maxWaiting) call.answer({ kind: "failed", code: "OVERLOADED" });
+    else if (call.work.raw.length > inlineMaxBytes) void storeAndPush(call);
+    else push(call);
   }
 
   function push(call: QueuedCall): void {
     if (!call.isSettled && !queue.push(call)) call.answer({ kind: "failed", code: "OVERLOADED" });
   }
 
-  /** Seals and stores a large payload before it queues. False: the tenant is not served here. */
+  async function storeAndPush(call: QueuedCall): Promise<void> {
+    storing += 1;
+    try {
+      if (!(await putAway(call))) call.answer({ kind: "tenant_unknown" });
+    } catch (error) {
+      failAll([call], error);
+    } finally {
+      storing -= 1;
+    }
+    push(call);
+  }
+
+  /**
+   * Seals and stores a large payload before it queues. False: the tenant is not served here. Of a call whose caller waits
+   * no more nothing further is stored.
+   */
   async function putAway(call: QueuedCall): Promise<boolean> {
     const { tenantId, raw, dataClass, request } = call.work;
     const found = await database.query("SELECT 1 FROM access.tenants WHERE tenant_id = $1", [tenantId]);
     if (found.rowCount === 0) return false;
+    if (call.isSettled) return true;
     const payload = await sealPayload(keys, { tenantId, bytes: raw, dataClass });
     const rows = [payload.row];
     if (request !== null) {
@@ -124,6 +152,7 @@ export function createCommitter(options: CommitterOptions): Committer {
       rows.push(exact.row);
       call.requestRef = exact.ref;
     }
+    if (call.isSettled) return true;
     await database.query(insertEvidenceStatement(rows));
     call.payload = { ref: payload.ref, digest: payload.digest, row: null };
     return true;
@@ -136,11 +165,29 @@ export function createCommitter(options: CommitterOptions): Committer {
     try {
       const result = await commitGroup(open, commit);
       sizes.observe(result.committed);
-      if (result.late > 0) late.add({}, result.late);
+      if (result.late.length > 0) await takeBack(result.late);
       again(result.lost, "facts");
       queue.putBack(result.followers);
     } catch (error) {
       await recover(open, error);
+    }
+  }
+
+  /**
+   * Calls that were committed after their caller was told no: nobody holds their rights, so nobody may use them. The
+   * decision stays, as the answer to the same call asked again.
+   */
+  async function takeBack(calls: readonly LateCall[]): Promise<void> {
+    late.add({}, calls.length);
+    const capabilityIds = calls.flatMap(({ capabilityId }) => (capabilityId === null ? [] : [capabilityId]));
+    if (capabilityIds.length === 0) return;
+    try {
+      await database.query(revokeStatement(capabilityIds, options.clock.nowMs()));
+    } catch (error) {
+      log.error(
+        { code: toCode(error), capabilityIds, reason: maskText(causesOf(error)) },
+        "rights of calls that were told no could not be revoked; they end by themselves",
+      );
     }
   }
 
@@ -161,6 +208,14 @@ export function createCommitter(options: CommitterOptions): Committer {
         group.filter((call) => call.attempts < maxAttempts),
         "transaction",
       );
+      return;
+    }
+    const [first] = group;
+    if (code === "RECORD_TOO_LARGE" && group.length === 1 && first?.isTooLarge === false) {
+      // INVARIANT: no answer leaves whose events the broker would not take
+      // (test/integration/gate-group.test.ts "denies a call whose events the broker would not take, and records it").
+      first.isTooLarge = true;
+      await runGroup(group);
       return;
     }
     if (group.length === 1 || code === "DATABASE_UNAVAILABLE") {

@@ -1,3 +1,4 @@
+import { Fault } from "../../schemas/faults.ts";
 import type { Clock } from "../platform/clock.ts";
 import { newEventId, toUuid } from "../platform/ids.ts";
 import type { EventEncoder } from "../platform/outbox.ts";
@@ -29,13 +30,21 @@ export interface GroupCommitOptions {
   readonly stages: readonly Stage[];
   /** Times that a call is decided on facts that changed meanwhile, before it is denied. */
   readonly maxAttempts: number;
+  /** Largest event that the broker takes, as encoded. */
+  readonly eventMaxBytes: number;
+}
+
+/** A call whose commit took so long that its caller was told no. */
+export interface LateCall {
+  /** The right that nobody was given; null when the decision gives none. */
+  readonly capabilityId: string | null;
 }
 
 export interface GroupResult {
   /** Calls that were written. */
   readonly committed: number;
-  /** Of these, the ones whose commit took so long that their caller was told no. */
-  readonly late: number;
+  /** Of these, the ones that were late. */
+  readonly late: readonly LateCall[];
   /** Calls whose facts changed, or that another gate took: to be decided again. */
   readonly lost: readonly QueuedCall[];
   /** The same call as another one of the group: its answer is among the facts of the next round. */
@@ -60,7 +69,7 @@ export async function commitGroup(
   });
   const open = calls.filter((call) => !call.isSettled && !answerAtOnce(call, facts));
   const { leaders, followers } = toLeaders(open);
-  if (leaders.length === 0) return { committed: 0, late: 0, lost: [], followers };
+  if (leaders.length === 0) return { committed: 0, late: [], lost: [], followers };
   const context = {
     ...options,
     facts,
@@ -70,7 +79,9 @@ export async function commitGroup(
   const prepared = leaders.map((call) => prepareCall(call, context));
   const committed = await commitWhatHolds(prepared, { ...options, facts, nowMs: context.nowMs });
   if (committed.length > 0) notifyOutbox(database);
-  const late = committed.filter(({ queued }) => queued.isSettled).length;
+  const late = committed
+    .filter(({ queued }) => queued.isSettled)
+    .map(({ decision }) => ({ capabilityId: decision?.answer.capability?.id ?? null }));
   for (const one of committed) one.queued.answer(toOutcome(one));
   const written = new Set(committed.map(({ queued }) => queued));
   return {
@@ -141,7 +152,7 @@ function holds(
 /** Everything that the calls write, encoded; last of all the time that is left for it. */
 function toStatement(
   prepared: readonly PreparedCall[],
-  { facts, nowMs, codec, clock, environment, bundle }: CommitContext,
+  { facts, nowMs, codec, clock, environment, bundle, eventMaxBytes }: CommitContext,
 ): Statement {
   const { envelopes, anchors, capabilities } = toConsequences(prepared, {
     nowMs,
@@ -151,6 +162,14 @@ function toStatement(
   });
   const conditional = prepared.filter((one) => !one.isUnconditional);
   const outbox = toOutboxRows(codec, envelopes);
+  const tooLarge = outbox.find(({ payload }) => payload.length > eventMaxBytes);
+  if (tooLarge !== undefined) {
+    // Before the commit: later the relay could only park it, behind an answer that is out.
+    throw new Fault(
+      "RECORD_TOO_LARGE",
+      `an event \`${tooLarge.type}\` of ${String(tooLarge.payload.length)} bytes`,
+    );
+  }
   const earliestMs = Math.min(...prepared.map(({ queued }) => queued.deadlineMs));
   return commitStatement({
     nowMs,

@@ -1,3 +1,4 @@
+import type { Observation } from "../../schemas/adapter.ts";
 import { Fault } from "../../schemas/faults.ts";
 import type { GateRequest } from "../../schemas/gate.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -10,6 +11,7 @@ import { toCorrelationId } from "./call-keys.ts";
 import type { Facts, Stage } from "./decide.ts";
 import { decide } from "./decide.ts";
 import type { GroupFacts } from "./facts.ts";
+import type { HookWork } from "./hook-work.ts";
 import type { QueuedCall } from "./queued-call.ts";
 import type { RecordableWork } from "./record.ts";
 import type { Bundle } from "./rules.ts";
@@ -56,9 +58,48 @@ const conflictStage: Stage = {
   }),
 };
 
+/** Denies what could be recorded only by halves. */
+const tooLargeStage: Stage = {
+  name: "too-large",
+  judge: () => ({
+    verdicts: [
+      {
+        rule: "gate.event-too-large",
+        decision: "deny",
+        reason: "INPUT_UNREADABLE",
+        message: "the call names more than one event can carry; split it into several calls",
+        priority: 9_000,
+        isAbsolute: true,
+      },
+    ],
+  }),
+};
+
+/** The intent without what the input says: the payload is in the vault, whole. */
+function withoutDetails(work: HookWork): HookWork {
+  const observations = work.observations.map((one): Observation => {
+    switch (one.draft.type) {
+      case "agent.tool.requested": {
+        const summary = { ...one.draft.redacted_summary, ...noDetails, paths: [], working_directory: null };
+        return { ...one, draft: { ...one.draft, redacted_summary: summary } };
+      }
+      case "agent.permission.requested":
+        return {
+          ...one,
+          draft: { ...one.draft, redacted_summary: { ...one.draft.redacted_summary, ...noDetails } },
+        };
+      default:
+        return one;
+    }
+  });
+  return { ...work, observations };
+}
+const noDetails = { input_preview: "", tool_alias: null };
+
 /** Decides a call on the facts of its group, and seals its payload. */
 export function prepareCall(queued: QueuedCall, context: PrepareContext): PreparedCall {
-  const { work, sessionKey } = queued;
+  const { sessionKey } = queued;
+  const work = queued.isTooLarge ? withoutDetails(queued.work) : queued.work;
   const { facts, clock } = context;
   const key = context.tenantKeys.get(work.tenantId);
   const tenant = facts.tenants.get(work.tenantId);
@@ -83,7 +124,11 @@ export function prepareCall(queued: QueuedCall, context: PrepareContext): Prepar
   }
   const known: Facts = { tenant, session: sessionFacts };
   const isUnconditional = queued.attempts >= context.maxAttempts;
-  const stages = isUnconditional ? [...context.stages, conflictStage] : context.stages;
+  const stages = [
+    ...context.stages,
+    ...(queued.isTooLarge ? [tooLargeStage] : []),
+    ...(isUnconditional ? [conflictStage] : []),
+  ];
   const ruling = decide(work.request, known, context.bundle, { stages });
   const answer = toAnswer(ruling, work.request, {
     decisionId: `dec_${newUuidV7(context.nowMs)}`,

@@ -29,6 +29,8 @@ export interface QueuedCall {
   /** Where the exact request is when it is large. */
   requestRef: string | null;
   attempts: number;
+  /** Its events are larger than the broker takes: it is denied, and its intent is recorded without what it names. */
+  isTooLarge: boolean;
   /** The caller has its answer, and waits no more. */
   isSettled: boolean;
   /** Its commit is on the wire: whether it is decided is not known before the database answers. */
@@ -57,6 +59,7 @@ export function toQueuedCall(
     payload: null,
     requestRef: null,
     attempts: 0,
+    isTooLarge: false,
     isSettled: false,
     isCommitting: false,
   };

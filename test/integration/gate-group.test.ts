@@ -277,6 +277,27 @@ describe("deciding and committing", () => {
     expect(await rowsOf("good-4")).toEqual([1, 1, 1]);
   });
 
+  it("denies a call whose events the broker would not take, and records it", async () => {
+    const running = await rig.gate({ eventMaxBytes: 4_000 });
+    const names = Array.from({ length: 60 }, (_, file) => `*** Add File: ${"n".repeat(200)}-${String(file)}`);
+    const wide = ownRequest("file.patch", { patch: names.join("\n") }, { session_id: "wide" });
+    const neighbours = ["near-1", "near-2"];
+    const [told, ...others] = await Promise.all([
+      running.post("/v1/gate/decide", wide),
+      ...neighbours.map((session_id) =>
+        running.post("/v1/gate/decide", ownRequest("shell.run", { command: "ls" }, { session_id })),
+      ),
+    ]);
+    expect(told.json).toMatchObject({ decision: "deny", reason_code: "INPUT_UNREADABLE" });
+    expect((told.json as GateAnswer).message).toContain("split it");
+    expect(others.map(({ json }) => (json as GateAnswer).decision)).toEqual(["allow", "allow"]);
+    expect(await rowsOf("wide")).toEqual([1, 1, 0]);
+    const events = (await rig.events()).filter((one) => one.execution.session_id === "wide");
+    expect(events.map(({ type }) => type)).toEqual(["agent.tool.requested", "agent.tool.denied"]);
+    expect(events[0]?.redacted_summary).toMatchObject({ paths: [] });
+    expect(events[0]?.payload_ref).not.toBeNull();
+  });
+
   it("refuses what does not fit its queue, and says so", async () => {
     const running = await rig.gate({ maxWaiting: 2, maxInFlight: 1, maxGroup: 1 });
     const answers = await Promise.all(
@@ -289,6 +310,59 @@ describe("deciding and committing", () => {
     expect(await rig.count("gate.capabilities")).toBe(
       await rig.count("gate.decisions WHERE decision = 'allow'"),
     );
+  });
+});
+
+describe("a payload over 64 KiB", () => {
+  /** Holds what stores large payloads, at their look for the tenant. */
+  const holding = (inner: Database): { database: Database; held: () => number; letGo: () => void } => {
+    let letGo = (): void => undefined;
+    const open = new Promise<void>((resolve) => (letGo = resolve));
+    let held = 0;
+    const database: Database = {
+      ...inner,
+      async query(statement, values) {
+        if (statement === "SELECT 1 FROM access.tenants WHERE tenant_id = $1") {
+          held += 1;
+          await open;
+        }
+        return inner.query<never>(statement, values);
+      },
+    };
+    return { database, held: () => held, letGo };
+  };
+  const large = (sessionId: string): object =>
+    ownRequest("shell.run", { command: "ls", text: "x".repeat(100_000) }, { session_id: sessionId });
+
+  it("counts as waiting while it is stored", async () => {
+    const { database, held, letGo } = holding(rig.database());
+    const running = await rig.gate({ database, maxWaiting: 2 });
+    const stored = [large("large-1"), large("large-2")].map((one) => running.post("/v1/gate/decide", one));
+    await eventually(() => held() === 2);
+    for (const one of [large("large-3"), ownRequest("shell.run", { command: "ls" })]) {
+      const refused = await running.post("/v1/gate/decide", one);
+      expect(refused.json).toMatchObject({ decision: "deny", reason_code: "OVERLOADED" });
+    }
+    expect(held()).toBe(2);
+    letGo();
+    const answers = await Promise.all(stored);
+    expect(answers.map(({ json }) => (json as GateAnswer).decision)).toEqual(["allow", "allow"]);
+    const next = await running.post("/v1/gate/decide", large("large-4"));
+    expect(next.json).toMatchObject({ decision: "allow" });
+  });
+
+  it("is not stored any more when its caller was told no meanwhile", async () => {
+    const { database, held, letGo } = holding(rig.database());
+    const metrics = createMetrics();
+    const running = await rig.gate({ database, metrics, budgetMs: 100 });
+    const before = await rig.count("vault.evidence");
+    const told = await running.post("/v1/gate/decide", large("large-late"));
+    expect(told.json).toMatchObject({ decision: "deny", reason_code: "GATE_TIMEOUT" });
+    expect(held()).toBe(1);
+    letGo();
+    await eventually(async () => /queue_depth 0$/m.test(await metrics.render()));
+    expect(await rig.count("vault.evidence")).toBe(before);
+    expect(await rowsOf("large-late")).toEqual([0, 0, 0]);
   });
 });
 
@@ -394,6 +468,34 @@ describe("a database that goes away", () => {
     expect(answer.json).toMatchObject({ decision: "allow", repeated: false });
     await running.gate.close();
     expect(await rowsOf("slow-commit")).toEqual([1, 1, 1]);
+  });
+
+  it("revokes the right of a call that was committed after its caller was told no", async () => {
+    let isSlow = true;
+    const database = wrapped(rig.database(), {
+      async afterCommit() {
+        if (!isSlow) return;
+        isSlow = false;
+        await wait(1_500);
+      },
+    });
+    const metrics = createMetrics();
+    const running = await rig.gate({ database, metrics, budgetMs: 200 });
+    const call = ownRequest(
+      "shell.run",
+      { command: "ls" },
+      { session_id: "too-late", tool_call_id: "too-late" },
+    );
+    const told = await running.post("/v1/gate/decide", call);
+    expect(told.json).toMatchObject({ decision: "deny", reason_code: "GATE_TIMEOUT" });
+    const rights =
+      "gate.capabilities WHERE session_key IN (SELECT session_key FROM gate.sessions WHERE session_id = 'too-late')";
+    expect(await rig.count(rights)).toBe(1);
+    await eventually(async () => (await rig.count(`${rights} AND revoked_at IS NOT NULL`)) === 1);
+    expect(await metrics.render()).toContain("fabric_gate_late_total 1");
+    const again = await running.post("/v1/gate/decide", call);
+    expect(again.json).toMatchObject({ decision: "allow", repeated: true });
+    expect(await rig.count(rights)).toBe(1);
   });
 
   it("denies and writes nothing by halves when its connections are cut in the middle", async () => {
