@@ -93,8 +93,11 @@ export async function appendOutbox(tx: Tx, rows: readonly OutboxRow[]): Promise<
 /** The channel on which the relay listens. */
 export const outboxChannel = "outbox";
 
-/** Shortest time between two wake-ups of one process: one NOTIFY serves all commits of this span. */
-const notifyGapMs = 5;
+/**
+ * Shortest time between two wake-ups of one process: one NOTIFY serves all commits of this span. It is also the longest
+ * that a commit waits for its wake-up, and most of an event's way through an idle system: a longer gap saves little.
+ */
+const notifyGapMs = 1;
 
 const notifiers = new WeakMap<Database, { busy: boolean; again: boolean }>();
 
