@@ -74,4 +74,24 @@ describe("a bundle", () => {
     const found = problems({ "tools.yaml": `${good["tools.yaml"]}    volatile: [command]\n` });
     expect(found).toEqual([expect.stringContaining("never volatile")]);
   });
+
+  it("refuses a rule on one of the fields that name a tool's resource, unless it covers the others", () => {
+    const tools = good["tools.yaml"].replace("[command]", "[command, cmd]");
+    expect(problems({ "tools.yaml": tools })).toEqual([
+      "deny.yaml:4: `shell.run` can name its resource by `cmd` too; list each under `fields`",
+    ]);
+    const wide = good["deny.yaml"].replace("field: command", "fields: [command, cmd]");
+    expect(problems({ "tools.yaml": tools, "deny.yaml": wide })).toEqual([]);
+    const byPattern = good["deny.yaml"].replace("[shell.run]", "['shell.*']");
+    expect(problems({ "tools.yaml": tools, "deny.yaml": byPattern })).toHaveLength(1);
+  });
+
+  it("takes rules on addresses only for tools that name an address", () => {
+    const onHost = good["deny.yaml"].replace("field: command, matches: 'a+'", "url_host_matches: 'a+'");
+    expect(problems({ "deny.yaml": onHost })).toEqual([
+      "deny.yaml:4: `shell.run` names its resource by no address; match its fields instead",
+    ]);
+    const tools = good["tools.yaml"].replace("command, fields: [command]", "url, fields: [url]");
+    expect(problems({ "tools.yaml": tools, "deny.yaml": onHost })).toEqual([]);
+  });
 });

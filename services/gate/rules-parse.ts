@@ -5,6 +5,7 @@ import type { Document } from "yaml";
 import { z } from "zod";
 import { constraintsSchema } from "../../schemas/gate.ts";
 import type { Bundle, Condition, DenyRule, ToolEntry } from "./rules.ts";
+import { toolFits } from "./rules.ts";
 
 /** One thing that is wrong with a bundle. */
 export interface BundleProblem {
@@ -68,6 +69,7 @@ const toolsSchema = z.strictObject({
     .min(1),
 });
 const pattern = z.string().min(1).max(4096);
+const fieldList = z.array(z.string().min(1)).min(1);
 const denySchema = z.strictObject({
   rules: z
     .array(
@@ -76,6 +78,10 @@ const denySchema = z.strictObject({
         tools: z.array(toolPattern).min(1),
         when: z.union([
           z.strictObject({ field: z.string().min(1), matches: pattern }),
+          z.strictObject({ fields: fieldList, matches: pattern }),
+          z.strictObject({ field_present: fieldList }),
+          z.strictObject({ url_host_matches: pattern }),
+          z.strictObject({ url_scheme_other_than: z.array(z.string().regex(/^[a-z][a-z0-9+.-]*$/)).min(1) }),
           z.strictObject({ path_matches: pattern }),
           z.strictObject({ any_text_matches: pattern }),
           z.strictObject({ outside_workspace: z.literal(true) }),
@@ -115,7 +121,10 @@ export function parseBundle(texts: ReadonlyMap<string, string>): ParsedBundle {
     );
   const rules: DenyRule[] = [];
   (deny?.value.rules ?? []).forEach((one, index) => {
-    const condition = toCondition(one.when);
+    const judged = entries.filter(({ tool }) =>
+      one.tools.some((name) => toolFits(name, tool) || toolFits(tool, name)),
+    );
+    const condition = toCondition(one.when, judged);
     if (typeof condition === "string") {
       problems.push({
         file: "deny.yaml",
@@ -138,16 +147,47 @@ export function parseBundle(texts: ReadonlyMap<string, string>): ParsedBundle {
 
 type DenyWhen = z.output<typeof denySchema>["rules"][number]["when"];
 
-/** The condition, or what is wrong with its pattern. */
-function toCondition(when: DenyWhen): Condition | string {
+/** The condition, or what is wrong with it. `judged`: the tools of the catalogue that the rule is about. */
+function toCondition(when: DenyWhen, judged: readonly ToolEntry[]): Condition | string {
   try {
     if ("outside_workspace" in when) return { kind: "outside_workspace" };
-    if ("field" in when) return { kind: "field", field: when.field, pattern: RE2JS.compile(when.matches) };
+    if ("field_present" in when) return { kind: "field_present", fields: when.field_present };
+    if ("matches" in when) {
+      const fields = "field" in when ? [when.field] : when.fields;
+      const isShell = judged.some(({ resource }) => resource.kind === "command");
+      return (
+        whatIsUncovered(fields, judged) ?? {
+          kind: "field",
+          fields,
+          pattern: RE2JS.compile(when.matches),
+          isShell,
+        }
+      );
+    }
     if ("path_matches" in when) return { kind: "path", pattern: RE2JS.compile(when.path_matches) };
-    return { kind: "any_text", pattern: RE2JS.compile(when.any_text_matches) };
+    if ("any_text_matches" in when)
+      return { kind: "any_text", pattern: RE2JS.compile(when.any_text_matches) };
+    const other = judged.find(({ resource }) => resource.kind !== "url");
+    if (other !== undefined)
+      return `\`${other.tool}\` names its resource by no address; match its fields instead`;
+    const fields = [...new Set(judged.flatMap(({ resource }) => resource.fields))];
+    return "url_host_matches" in when
+      ? { kind: "url_host", fields, pattern: RE2JS.compile(when.url_host_matches) }
+      : { kind: "url_scheme", fields, otherThan: when.url_scheme_other_than };
   } catch (error) {
     return `the pattern is not RE2: ${error instanceof Error ? error.message : String(error)}`;
   }
+}
+
+/** A rule that reads one of the fields that name a resource, and not the others, can be walked around. */
+function whatIsUncovered(fields: readonly string[], judged: readonly ToolEntry[]): string | null {
+  for (const { tool, resource } of judged) {
+    const left = resource.fields.filter((field) => !fields.includes(field));
+    if (left.length > 0) {
+      return `\`${tool}\` can name its resource by ${left.map((field) => `\`${field}\``).join(", ")} too; list each under \`fields\``;
+    }
+  }
+  return null;
 }
 
 type LineOf = (path: readonly PropertyKey[]) => number;

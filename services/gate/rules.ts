@@ -1,6 +1,7 @@
 import type { RE2JS } from "re2js";
 import type { Constraints } from "../../schemas/gate.ts";
 import type { DataClass, EffectClass } from "../../schemas/generated/types.ts";
+import { toShellRuleText } from "./rule-text.ts";
 
 /** How a tool names what it acts on. */
 export type ResourceKind = "command" | "path" | "patch" | "url" | "text" | "none";
@@ -24,7 +25,24 @@ export interface ToolEntry {
 
 /** When a deny rule matches: exactly one of these. */
 export type Condition =
-  | { readonly kind: "field"; readonly field: string; readonly pattern: RE2JS }
+  /** Any of the fields; they are all fields that name the resource, and perhaps others. */
+  | {
+      readonly kind: "field";
+      readonly fields: readonly string[];
+      readonly pattern: RE2JS;
+      /** Whether the texts are shell commands, and are matched in the form that `toShellRuleText` gives them. */
+      readonly isShell: boolean;
+    }
+  /** One of these fields is there and not empty, whatever it says. */
+  | { readonly kind: "field_present"; readonly fields: readonly string[] }
+  /** The host of an address as WHATWG URL writes it: lower case, each IPv4 address in four decimal parts. */
+  | { readonly kind: "url_host"; readonly fields: readonly string[]; readonly pattern: RE2JS }
+  | {
+      readonly kind: "url_scheme";
+      readonly fields: readonly string[];
+      /** Every other scheme matches. */
+      readonly otherThan: readonly string[];
+    }
   | { readonly kind: "path"; readonly pattern: RE2JS }
   | { readonly kind: "any_text"; readonly pattern: RE2JS }
   | { readonly kind: "outside_workspace" };
@@ -82,7 +100,18 @@ export const matchedTextMaxChars = 65_536;
 export function conditionHolds(condition: Condition, one: Matchable): boolean {
   switch (condition.kind) {
     case "field":
-      return textMatches(condition.pattern, one.fieldTexts.get(condition.field) ?? "");
+      return condition.fields.some((field) => {
+        const text = one.fieldTexts.get(field) ?? "";
+        return textMatches(condition.pattern, condition.isShell ? shellTextOf(text) : text);
+      });
+    case "field_present":
+      return condition.fields.some((field) => (one.fieldTexts.get(field) ?? "") !== "");
+    case "url_host":
+      return urlsOf(condition.fields, one).some(({ hostname }) => textMatches(condition.pattern, hostname));
+    case "url_scheme":
+      return urlsOf(condition.fields, one).some(
+        ({ protocol }) => !condition.otherThan.includes(protocol.slice(0, -1)),
+      );
     case "path":
       return one.paths.some((path) => textMatches(condition.pattern, path));
     case "any_text":
@@ -92,10 +121,33 @@ export function conditionHolds(condition: Condition, one: Matchable): boolean {
   }
 }
 
-function textMatches(pattern: RE2JS, text: string): boolean {
+let lastShellText = { of: "", is: "" };
+/** Each rule asks for the same text. */
+function shellTextOf(command: string): string {
+  refuseLongText(command);
+  if (lastShellText.of !== command) lastShellText = { of: command, is: toShellRuleText(command) };
+  return lastShellText.is;
+}
+
+/** The addresses in the fields. Throws on a text that is none: who fetches it could read it in another way. */
+function urlsOf(fields: readonly string[], one: Matchable): URL[] {
+  return fields.flatMap((field) => {
+    const text = one.fieldTexts.get(field) ?? "";
+    if (text === "") return [];
+    refuseLongText(text);
+    if (!URL.canParse(text)) throw new RangeError(`the input field \`${field}\` holds no complete address`);
+    return [new URL(text)];
+  });
+}
+
+function refuseLongText(text: string): void {
   if (text.length > matchedTextMaxChars) {
     throw new RangeError(`a text of the input is longer than ${String(matchedTextMaxChars)} characters`);
   }
+}
+
+function textMatches(pattern: RE2JS, text: string): boolean {
+  refuseLongText(text);
   // Between line feeds, so that patterns need no `^`, `$` or `\b`: those keep the engine from its fast automaton.
   return text !== "" && pattern.test(`\n${text}\n`);
 }
