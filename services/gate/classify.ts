@@ -27,7 +27,7 @@ export const namedPathsMax = 1_000;
 /** Longest path, and longest working folder; what Linux takes. */
 export const pathMaxChars = 4_096;
 /** Most characters of all paths of a call together, as resolved: a relative one brings the working folder with it. */
-export const allPathsMaxChars = 262_144;
+const allPathsMaxChars = 262_144;
 
 /** A request is classified for its intent, its plan and its decision; it does not change in between. */
 const classifiedBefore = new WeakMap<

@@ -56,6 +56,18 @@ function toUnreadable(adapter: Adapter, raw: Buffer, problem: UnrecognizedProble
   };
 }
 
+/** Whether a tool waits for the answer. */
+export function isGating(translation: Translation): boolean {
+  switch (translation.kind) {
+    case "gated":
+      return true;
+    case "observed":
+      return false;
+    case "unrecognized":
+      return translation.draft.redacted_summary.gating;
+  }
+}
+
 /** The work that a translated hook makes. */
 export function toHookWork(translation: Translation, raw: Buffer, origin: HookOrigin): HookWork {
   const shared = {

@@ -21,10 +21,11 @@ import { classify } from "./classify.ts";
 import type { CommitterOptions } from "./committer.ts";
 import { createCommitter } from "./committer.ts";
 import type { HookOrigin } from "./hook-translation.ts";
-import { toHookWork, toOwnWork, translateBody } from "./hook-translation.ts";
+import { isGating, toHookWork, toOwnWork, translateBody } from "./hook-translation.ts";
 import { toRefusalText, toUnreadRefusal } from "./hook-refusal.ts";
 import type { HookOutcome } from "./hook-work.ts";
 import { findTool } from "./rules.ts";
+import { createUnknownFieldsNote } from "./unknown-fields-note.ts";
 
 export interface GateOptions extends CommitterOptions {
   readonly authenticator: Authenticator;
@@ -74,11 +75,7 @@ export function createGate(options: GateOptions): Gate {
     "time from the payload to its durable answer",
     ["kind"],
   );
-  const unknownFields = metrics.counter(
-    "fabric_gate_unknown_fields_total",
-    "metadata fields that an adapter has never seen",
-    ["runtime"],
-  );
+  const noteUnknownFields = createUnknownFieldsNote(log, metrics);
   const refused = metrics.counter("fabric_gate_hook_refusals_total", "hook calls refused without a record", [
     "runtime",
     "code",
@@ -231,22 +228,6 @@ export function createGate(options: GateOptions): Gate {
     });
   }
 
-  const seenFields = new Set<string>();
-  /** Reported once per field and process. */
-  function noteUnknownFields(adapter: Adapter, translation: Translation): void {
-    if (translation.kind === "unrecognized" || translation.unknownFields.length === 0) return;
-    unknownFields.add({ runtime: adapter.runtime }, translation.unknownFields.length);
-    const fresh = translation.unknownFields
-      .map(maskText)
-      .filter((field) => !seenFields.has(`${adapter.runtime}${field}`));
-    if (fresh.length === 0 || seenFields.size > 1_000) return;
-    for (const field of fresh) seenFields.add(`${adapter.runtime}${field}`);
-    log.warn(
-      { runtime: adapter.runtime, version: adapter.version, fields: fresh },
-      "fields that the adapter has never seen",
-    );
-  }
-
   return {
     app,
     async close() {
@@ -254,17 +235,6 @@ export function createGate(options: GateOptions): Gate {
       await committer.close();
     },
   };
-}
-
-function isGating(translation: Translation): boolean {
-  switch (translation.kind) {
-    case "gated":
-      return true;
-    case "observed":
-      return false;
-    case "unrecognized":
-      return translation.draft.redacted_summary.gating;
-  }
 }
 
 const reasonOfFault: Readonly<Partial<Record<FaultCode, ReasonCode>>> = {

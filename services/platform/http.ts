@@ -135,7 +135,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 
   app.setErrorHandler((error, request, reply) => {
     const fault = toFault(error);
-    if (hasHungUp(request, error)) {
+    const isGone = hasHungUp(request, error);
+    if (isGone) {
       options.log.debug({ requestId: request.id }, "the client hung up");
     } else if (faultTable[fault.code].status >= 500) {
       options.log.error(
@@ -143,7 +144,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
         "request failed",
       );
     }
-    return options.answerFault?.(request, reply, fault) === true ? reply : sendProblem(request, reply, fault);
+    if (!isGone && options.answerFault?.(request, reply, fault) === true) return reply;
+    return sendProblem(request, reply, fault);
   });
   app.setNotFoundHandler((request, reply) => sendProblem(request, reply, new Fault("ROUTE_UNKNOWN")));
 
