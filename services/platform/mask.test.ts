@@ -37,6 +37,21 @@ const secrets: Record<string, [text: string, secret: string]> = {
   ],
   "a private key cut off": [`-----BEGIN ${word("PRIVATE", " KEY")}-----\nMIIEow`, "MIIEow"],
   "a random text near a hint": ["secret is Zk3Q9vXb7Lm2Np8Rt5Ws1Yd4Ac6Ef0Gh", "Zk3Q9vXb7"],
+  "a password glued to mysql's flag": ["mysql -phunter2 -u root", "hunter2"],
+  "one behind other words": [`mysqldump -h db -u root -p'hunter2 x' app`, "hunter2"],
+  sshpass: ["sshpass -p hunter2 ssh -p 22 host", "hunter2"],
+  redis: ["redis-cli -h db -a hunter2 ping", "hunter2"],
+  "a setting by its name": ["aws configure set aws_secret_access_key hunter2", "hunter2"],
+  "npm's setting": ["npm config set //registry.example/:_authToken hunter2", "hunter2"],
+  "a here-string for stdin": ["docker login -u me --password-stdin <<< hunter2", "hunter2"],
+  "an echo for stdin": ["echo hunter2 | docker login -u me --password-stdin", "hunter2"],
+  "docker's flag": ["docker login -u me -p hunter2 x.example", "hunter2"],
+  "a sentence": ["my password is swordfish, ok?", "swordfish"],
+  "a sentence about a token": ["Use it: the token is hunter2.", "hunter2"],
+  "a sentence with a colon": ["My password is: swordfish", "swordfish"],
+  "a wish": ["please set my password to swordfish", "swordfish"],
+  "a sentence about a key": ["the API key is hunter2", "hunter2"],
+  "a quoted sentence": [`the database password is "swordfish"`, "swordfish"],
   "a token after an escape": [String.raw`line\nsk-test-1`, "sk-test-1"],
 };
 
@@ -57,6 +72,18 @@ const nearMisses = [
   "git log --author=me && npm_config_registry=x npm test",
   "the secretary wrote a tokenizer",
   "monkey=1 bypass=2 keyboard: us",
+  "mkdir -p dir && cp -a x y && ssh -p 22 host",
+  "mysql -p -u root; mysql -P 3306; docker run -p 80:80 x",
+  "sshpass -e ssh -p 22 host; sshpass -f file ssh -p 22 host",
+  "redis-cli -h host ping; git commit -a -m x",
+  "password is required; my password is wrong; our password is in the vault",
+  "the token is expired; the token is opaque; the secret is sha256:abc1",
+  "my token is not valid, the password is 'required'",
+  "aws configure set region eu-west-1; npm config set registry x",
+  "docker login --password-stdin < file; echo x | docker build -",
+  "mysql -p$DB_PASSWORD -u root",
+  "adds a token to the list; the token is to be read; pass it to the child; map password to hash2",
+  "the password is checked, then the passphrase is derived",
 ];
 
 describe("masking", () => {
@@ -93,6 +120,21 @@ describe("masking", () => {
     expect(maskText(`failed: ${JSON.stringify(call)}`)).not.toMatch(/sk-test-1|Bearer x|--token=abc/);
   });
 
+  it("hides a program's password in a list of arguments", () => {
+    expect(maskJson(["/usr/bin/mysql", "-u", "root", "-phunter2"])).not.toContain("-phunter2");
+    expect(maskJson(["sshpass", "-p", "hunter2", "ssh", "-p", "22"])).toEqual([
+      "sshpass",
+      "-p",
+      "[masked:value]",
+      "ssh",
+      "-p",
+      "22",
+    ]);
+    expect(maskJson(["redis-cli", "-a", "hunter2"])).not.toContain("hunter2");
+    expect(maskJson(["ssh", "-p", "22"])).toEqual(["ssh", "-p", "22"]);
+    expect(maskJson(["mysql", "-p", "app"])).toEqual(["mysql", "-p", "app"]);
+  });
+
   it("keeps a key named like the prototype", () => {
     expect(JSON.stringify(maskJson(JSON.parse('{"__proto__":{"a":"sk-test-1"}}')))).toBe(
       '{"__proto__":{"a":"[masked:api_key]"}}',
@@ -117,6 +159,13 @@ describe("masking", () => {
     "flag heads": "--a-",
     "entropy near hints": "key aB3",
     logins: "-u a:",
+    programs: "mysql ",
+    "programs with options": "redis-cli -x ",
+    "logins of docker": "docker login ",
+    "here-strings": "--password-stdin ",
+    echoes: "echo a ",
+    sentences: "my password is ",
+    settings: "config set a",
   };
   it.each(Object.entries(hostile))("masks a megabyte of %s in linear time", (_name, piece) => {
     const text = piece.repeat(Math.ceil(megabyte / piece.length)).slice(0, megabyte);

@@ -1,174 +1,20 @@
 /**
  * Secrets out of whatever leaves the vault: previews, rows, error texts, log lines, headers. A secret is replaced by
- * `[masked:<kind>]`. The patterns run in linear time: a run of characters is entered only at its start (look-behind),
- * and every other repetition is bounded.
+ * `[masked:<kind>]`.
  */
+import { passwordPlace } from "./mask-arguments.ts";
+import { knownForms, ledForms, secretNames } from "./mask-forms.ts";
+import type { MaskRule } from "./mask-forms.ts";
 
 const masked = (kind: string): string => `[masked:${kind}]`;
 
-interface Rule {
-  readonly kind: string;
-  readonly pattern: RegExp;
-  /** A text in which it finds a secret holds one of these, in upper or lower case. */
-  readonly triggers: readonly string[];
-  /** Group 1 is kept; whether what follows it is a secret after all. */
-  readonly isSecret?: (value: string, before: string) => boolean;
-}
-
-/** Where a token may start: not inside a word, but right after an escape such as `\n` in quoted text. */
-const start = String.raw`(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))`;
 /** What is masked already is left alone: masking twice is masking once. */
 const alreadyMasked =
   /^\s*\\{0,3}["']?(?:[A-Za-z0-9-]{1,20}\s{1,4})?\[masked:[a-z_]{1,32}\][,)}\]]{0,4}\\{0,3}["']?\s*$/;
-const secretNames =
-  "password|passwd|pwd|passphrase|(?<![A-Za-z])pass|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|secret[_-]?key|signing[_-]?key|encryption[_-]?key|credentials?";
-/** Each of `secretNames` holds one of these. */
-const nameTriggers = ["pass", "pwd", "secret", "token", "key", "credential"];
-/** A quoted text to its end, or a bare word. */
-const value = String.raw`(?:"(?:\\[^]|[^"\\]){1,4096}"?|'(?:\\[^]|[^'\\]){1,4096}'?|\\{1,3}["'][^"'\\]{1,4096}|[^\s"'\\&;]{1,4096})`;
-
-const hasDigit = (text: string): boolean => /[0-9]/.test(text);
-/** Words that stand where a secret would, in types, schemas and examples; and names of variables that hold one. */
-const isPlaceholder = (text: string): boolean =>
-  /^\\{0,3}["']?(?:string|str|number|int|integer|boolean|bool|null|none|undefined|true|false|required|optional|any|unknown|\$\{?[A-Za-z_][A-Za-z0-9_]*\}?|\$\([^]*|<[^<>]*>|\*+|\.{3})[,)}\]]{0,4}\\{0,3}["']?$/i.test(
-    text,
-  );
-
-/** Forms that lead to the secret: header, flag, assignment, address. They come first, because they see all of it. */
-const ledForms: readonly Rule[] = [
-  {
-    kind: "private_key",
-    triggers: ["-----begin "],
-    pattern:
-      /()-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[^]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|$)/g,
-  },
-  {
-    kind: "authorization",
-    triggers: ["authorization"],
-    pattern: new RegExp(
-      String.raw`(authorization\\{0,3}["']?\s{0,4}[:=]\s{0,4}\\{0,3}["']?(?:(?:bearer|basic|token|digest|negotiate|apikey|aws4-hmac-sha256)\s{1,4})?)[^\r\n"'\\]{1,4096}`,
-      "gi",
-    ),
-    isSecret: (text) => !isPlaceholder(text),
-  },
-  {
-    kind: "cookie",
-    triggers: ["cookie"],
-    pattern: new RegExp(
-      String.raw`(\bcookie\\{0,3}["']?\s{0,4}:\s{0,4}\\{0,3}["']?)[^\r\n"'\\]{1,4096}`,
-      "gi",
-    ),
-  },
-  {
-    kind: "bearer",
-    triggers: ["bearer"],
-    pattern: new RegExp(String.raw`(${start}Bearer\s{1,4})[A-Za-z0-9._~+/=-]+`, "g"),
-  },
-  {
-    kind: "bearer",
-    triggers: ["bearer"],
-    pattern: new RegExp(String.raw`(${start}bearer\s{1,4})[A-Za-z0-9._~+/=-]+`, "gi"),
-    isSecret: (text) => hasDigit(text) || text.length >= 20,
-  },
-  {
-    kind: "basic",
-    triggers: ["basic"],
-    pattern: new RegExp(String.raw`(${start}Basic\s{1,4})[A-Za-z0-9+/_-]{6,}={0,2}`, "gi"),
-    isSecret: (text) => /[0-9=+/]|[a-z][A-Z]/.test(text),
-  },
-  {
-    kind: "url_password",
-    triggers: ["://"],
-    pattern: /((?<=:\/\/)[^\s/:@"'\\[]{0,128}:)(?!\d{1,5}\/)[^\s@"'\\]{1,256}(?=@)/g,
-  },
-  {
-    kind: "login",
-    triggers: ["-u"],
-    pattern: new RegExp(
-      String.raw`((?<![A-Za-z0-9_-])(?:-u|--user|--proxy-user)(?:=|\s{1,4})["']?[^\s:"'\\]{1,128}:)[^\s"'\\]{1,256}`,
-      "g",
-    ),
-    isSecret: (text) => !/^\d+$/.test(text),
-  },
-  {
-    kind: "flag",
-    triggers: nameTriggers,
-    pattern: new RegExp(
-      String.raw`((?<![A-Za-z0-9_-])--?[A-Za-z0-9_-]{0,40}?(?:${secretNames})\s{1,4})(?!-)${value}`,
-      "gi",
-    ),
-    isSecret: (text) => !isPlaceholder(text),
-  },
-  {
-    kind: "value",
-    triggers: nameTriggers,
-    pattern: new RegExp(
-      String.raw`((?:${secretNames})\\{0,3}["']?\s{0,4}(?:=>|:=|[:=])\s{0,4})(?![:=>])${value}`,
-      "gi",
-    ),
-    isSecret: (text) => !isPlaceholder(text),
-  },
-];
-
-const form = (
-  kind: string,
-  triggers: readonly string[],
-  text: string,
-  isSecret?: Rule["isSecret"],
-): Rule => ({
-  kind,
-  triggers,
-  pattern: new RegExp(`(${start})${text}`, "g"),
-  ...(isSecret === undefined ? {} : { isSecret }),
-});
-
-/** Forms that a provider gave its tokens, so that they can be found anywhere. */
-const knownForms: readonly Rule[] = [
-  form("api_key", ["sk-"], "sk-[A-Za-z0-9_-]{5,}", (text) => hasDigit(text) || text.length >= 23),
-  form("api_key", ["_live_", "_test_"], "(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{8,}"),
-  form("webhook_secret", ["whsec_"], "whsec_[A-Za-z0-9+/=]{8,}"),
-  form("github_token", ["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], "gh[pousr]_[A-Za-z0-9]{6,}"),
-  form("github_token", ["github_pat_"], "github_pat_[A-Za-z0-9_]{6,}"),
-  form(
-    "gitlab_token",
-    ["glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glagent-"],
-    "gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent)-[A-Za-z0-9_-]{6,}",
-  ),
-  form("aws_key", ["akia", "asia"], "A(?:KIA|SIA)[A-Z0-9]{12,}"),
-  form("slack_token", ["xox"], "xox[abeoprs]-[A-Za-z0-9-]{4,}"),
-  form("slack_token", ["xapp-"], "xapp-[A-Za-z0-9-]{6,}", hasDigit),
-  form("npm_token", ["npm_"], "npm_[A-Za-z0-9]{20,}"),
-  form("google_key", ["aiza"], "AIza[A-Za-z0-9_-]{20,}"),
-  form("google_token", ["ya29."], String.raw`ya29\.[A-Za-z0-9_-]{10,}`),
-  form("pypi_token", ["pypi-"], "pypi-[A-Za-z0-9_-]{20,}"),
-  form("huggingface_token", ["hf_"], "hf_[A-Za-z0-9]{20,}"),
-  form("digitalocean_token", ["_v1_"], "do[oprt]_v1_[a-f0-9]{20,}"),
-  form("sendgrid_key", ["sg."], String.raw`SG\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`),
-  form("jwt", ["eyj"], String.raw`eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?`),
-  {
-    kind: "high_entropy",
-    triggers: ["secret", "token", "key", "passw", "credential", "auth", "signature"],
-    pattern: /((?<![A-Za-z0-9+=_-]))[A-Za-z0-9+=_-]{32,}/g,
-    isSecret: (text, before) =>
-      /(?:secret|token|key|passw|credential|auth|signature)[^]{0,24}$/i.test(before) && isRandom(text),
-  },
-];
-
-/** Upper, lower and digits mixed, with at least four bits a character; hex digests, UUIDs and words are not. */
-function isRandom(text: string): boolean {
-  const sample = text.slice(0, 256);
-  if (!/[a-z]/.test(sample) || !/[A-Z]/.test(sample) || !hasDigit(sample)) return false;
-  const counts = new Map<string, number>();
-  for (const one of sample) counts.set(one, (counts.get(one) ?? 0) + 1);
-  let bits = 0;
-  for (const count of counts.values()) bits -= (count / sample.length) * Math.log2(count / sample.length);
-  return bits >= 4;
-}
-
 /** How much of what stands before a candidate decides whether it is one. */
 const contextChars = 40;
 /** Every detector, in the order in which they run. */
-export const detectors: readonly Rule[] = [...ledForms, ...knownForms];
+export const detectors: readonly MaskRule[] = [...ledForms, ...knownForms];
 
 /** How common a character is in texts; letters from the most common one. */
 function commonness(letter: string): number {
@@ -246,7 +92,7 @@ function maskOnce(text: string, suspectedAtFirst: number): string {
   for (let index = 0; index < detectors.length; index += 1) {
     if ((suspected & (1 << index)) === 0) continue;
     const before = result;
-    result = detect(before, detectors[index] as Rule);
+    result = detect(before, detectors[index] as MaskRule);
     // What stands there now may hold another trigger.
     if (result !== before) suspected = suspicionsOf(result);
   }
@@ -254,7 +100,7 @@ function maskOnce(text: string, suspectedAtFirst: number): string {
 }
 
 /** The text without what one detector finds. */
-export function detect(text: string, { kind, pattern, isSecret }: Rule): string {
+export function detect(text: string, { kind, pattern, isSecret }: MaskRule): string {
   return text.replace(pattern, (whole: string, lead: string, ...rest: unknown[]) => {
     const secret = whole.slice(lead.length);
     if (alreadyMasked.test(secret)) return whole;
@@ -305,10 +151,12 @@ function maskValue(value: unknown, isSecret: boolean, depth: number): unknown {
   let isChanged = false;
   if (Array.isArray(value)) {
     const items = value as readonly unknown[];
+    const place = passwordPlace(items);
     const copy = items.map((item, index) => {
       const before = items[index - 1];
       const led = typeof before === "string" && secretFlag.test(before) && typeof item === "string";
-      const one = maskValue(item, isSecret || (led && !item.startsWith("-")), depth + 1);
+      const isArgument = index === place && typeof item === "string";
+      const one = maskValue(item, isSecret || isArgument || (led && !item.startsWith("-")), depth + 1);
       if (one !== item) isChanged = true;
       return one;
     });
