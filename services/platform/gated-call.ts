@@ -6,8 +6,8 @@ import { toListedPaths, toPathText } from "./listed-paths.ts";
 import { toJsonPreview } from "./masked-preview.ts";
 
 const previewMaxChars = 512;
-/** No more are resolved; events list fewer. */
-const namedPathsMax = 256;
+/** No more are resolved: events list as many. */
+const namedPathsMax = 64;
 
 /** A tool call that waits for an answer. */
 export interface Call {
