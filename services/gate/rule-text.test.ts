@@ -15,6 +15,14 @@ const cases: Record<string, [command: string, text: string]> = {
     `a '; echo "' ; rm -rf / ; echo '"'`,
     `a '; echo "' ; rm -rf / ; echo '"'`,
   ],
+  "leaves out a commit message in a here-document": [
+    `git add . && git commit -m "$(cat <<'E'\nno rm -rf /\nE\n)" && ls`,
+    "git add . && git commit -m _ && ls",
+  ],
+  "ends such a message where the shell does": [
+    `git commit -m "$(cat <<'E'\na\nE\nrm -rf /\nE\n)"`,
+    `git commit -m "$(cat <<E\na\nE\nrm -rf /\nE\n)"`,
+  ],
   "keeps all beside a here-document": [`sh <<X\necho "rm -rf /"\nX`, `sh <<X\necho "rm -rf /"\nX`],
 };
 const hostile = [

@@ -17,7 +17,26 @@ const mentionPattern = new RegExp(
 /** The text that rules on shell commands are matched against. Linear in the length. */
 export function toShellRuleText(command: string): string {
   const joined = command.replace(/\\\r?\n/g, "").replace(/[ \t\r\f\v]+/g, " ");
-  return withoutMentions(joined).replace(/"([^\s"'\x60\\;&|<>()?!]*)"|'([^\s"'\x60\\;&|<>()?!]*)'/g, "$1$2");
+  return withoutMentions(withoutMessage(joined)).replace(
+    /"([^\s"'\x60\\;&|<>()?!]*)"|'([^\s"'\x60\\;&|<>()?!]*)'/g,
+    "$1$2",
+  );
+}
+
+const messageStart = new RegExp(
+  String.raw`^(?:[^"'\\\n<]*[\n;&|] ?)?git commit(?: ${plainWord}){0,8} "\$\(cat <<'(\w{1,16})'(?=\n)`,
+);
+/** Takes out a commit message in a quoted here-document, the form in which agents write one. */
+function withoutMessage(text: string): string {
+  const start = messageStart.exec(text);
+  if (start === null) return text;
+  // The first line that is the end word ends it, as in the shell.
+  const end = `\n${start[1] ?? ""}\n`;
+  const at = text.indexOf(end, start[0].length);
+  const rest = at < 0 ? "" : text.slice(at + end.length);
+  const close = /^ ?\)"/.exec(rest);
+  if (close === null) return text;
+  return `${start[0].slice(0, start[0].lastIndexOf('"'))}_${rest.slice(close[0].length)}`;
 }
 
 /**
