@@ -34,6 +34,11 @@ describe("the configuration", () => {
     expect(fault.message).toMatch(/FABRIC_GATE_BUGDET_MS is not a setting/);
   });
 
+  it("leaves the variables of the test harness alone", () => {
+    const env = { ...complete, FABRIC_RUN_MARK: "run-1", FABRIC_TEST_STACK_KEEP: "1" };
+    expect(loadConfig({ env }).environment).toBe("local");
+  });
+
   it("lets the environment win over the env file", () => {
     const file = join(mkdtempSync(join(tmpdir(), "fabric-config-")), "fabric.env");
     writeFileSync(file, "# local stack\nFABRIC_ENVIRONMENT=local\nFABRIC_GATE_PORT=7000\n");

@@ -124,7 +124,12 @@ export function loadConfig(
     }
   }
   for (const name of Object.keys(merged)) {
-    if (name.startsWith("FABRIC_") && !(name in environmentSchema.shape) && !outsideConfig.has(name)) {
+    if (
+      name.startsWith("FABRIC_") &&
+      !(name in environmentSchema.shape) &&
+      !outsideConfig.has(name) &&
+      !name.startsWith(outsidePrefix)
+    ) {
       faults.push(`${name} is not a setting of this version`);
     }
   }
@@ -138,13 +143,9 @@ export function loadConfig(
   return toConfig(parsed.data);
 }
 
-/** Variables that others read: the env file's own name, and switches of tests and Makefile. */
-const outsideConfig = new Set([
-  "FABRIC_ENV_FILE",
-  "FABRIC_TEST_STACK_KEEP",
-  "FABRIC_STACK_WAY",
-  "FABRIC_HOME",
-]);
+/** Variables that others read: the env file's own name, and those of the test harness and of CI. */
+const outsideConfig = new Set(["FABRIC_ENV_FILE", "FABRIC_RUN_MARK"]);
+const outsidePrefix = "FABRIC_TEST_";
 
 type Environment = z.output<typeof environmentSchema>;
 

@@ -48,7 +48,7 @@ const foreignPlace = new RegExp(
     `(?<![\\w.~$}/-])${join("/", "work")}/`,
     join("/tmp/", "brief"),
     join("/tmp/", "bash_jobs"),
-    join("/", "root/"),
+    `(?<!/self)${join("/", "root/")}`,
     join("\\.\\./", "shared/"),
   ].join("|"),
 );
