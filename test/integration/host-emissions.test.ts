@@ -177,7 +177,9 @@ describe("position and inbox", () => {
     let calls = 0;
     const handle = () =>
       store.transaction(async (tx) => {
-        calls += (await tx.claimEvents([id, id])).length;
+        // Not `calls += await …`: that reads the count before the wait.
+        const fresh = await tx.claimEvents([id, id]);
+        calls += fresh.length;
       });
     await Promise.all([handle(), handle(), handle(), handle()]);
     expect(calls).toBe(1);

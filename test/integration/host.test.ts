@@ -140,7 +140,11 @@ describe("host", () => {
       (health) => health?.partitions.length === 1,
     );
     expect(host.health().get("ledger")).toMatchObject({ ready: false });
-    expect(await host.render()).toMatch(/fabric_host_topic_missing\{[^}]*agent\.model\.completed"\} 1/);
+    await eventually(
+      () => host.render(),
+      (text) => /fabric_host_topic_missing\{[^}]*agent\.model\.completed"\} 1/.test(text),
+      { what: "the metric" },
+    );
     await rig.createTopics([type]);
     await rig.publish(many(5));
     await eventually(
@@ -186,7 +190,11 @@ describe("host", () => {
     await eventually(() => host.health().get("ledger")?.ready === false);
     expect(host.health().get("ledger")?.reasons[0]).toMatch(/makes no progress/);
     await eventually(async () => /fabric_host_no_progress\{[^}]*\} 1/.test(await host.render()));
-    expect(await host.render()).toMatch(/fabric_host_lag_records\{[^}]*\} 5/);
+    await eventually(
+      () => host.render(),
+      (text) => /fabric_host_lag_records\{[^}]*\} 5/.test(text),
+      { what: "the metric" },
+    );
     release();
     await eventually(() => host.health().get("ledger")?.ready);
     await eventually(async () => /fabric_host_no_progress\{[^}]*\} 0/.test(await host.render()));
