@@ -1,0 +1,46 @@
+import type { GateRequest, ReasonCode } from "../../schemas/gate.ts";
+import type { DataClass, EffectClass } from "../../schemas/generated/types.ts";
+import type { Policy, ToolEntry } from "./policy/policy.ts";
+import type { ParsedCommand } from "./shell/parsed-command.ts";
+
+/** Something that keeps the request from being understood. A finding is no error: it denies, and is recorded. */
+export interface Finding {
+  readonly rule: string;
+  readonly reason: ReasonCode;
+  readonly message: string;
+}
+
+/** A file that the call reads or writes, resolved. */
+export interface TouchedPath {
+  readonly path: string;
+  readonly mode: "read" | "write";
+}
+
+/** A request with everything that rules may know of it. */
+export interface Classified {
+  readonly entry: ToolEntry | null;
+  readonly effect: EffectClass;
+  readonly dataClass: DataClass;
+  readonly action: string;
+  /** What the call acts on, as the plan names it: a command, a resolved path, an address. */
+  readonly resource: string | null;
+  readonly findings: readonly Finding[];
+  /** Of file tools, patches and commands alike. */
+  readonly touched: readonly TouchedPath[];
+  /** What a shell command runs; null for other tools. */
+  readonly command: ParsedCommand | null;
+  /** Files whose content is code that would run: resolved, sorted. */
+  readonly operandPaths: readonly string[];
+  /** Named facts, built in and of `signals.yaml`: sorted, each once. */
+  readonly signals: readonly string[];
+}
+
+/** Classifies. Deterministic and without side effect; never throws. */
+export type Classify = (request: GateRequest, policy: Policy) => Classified;
+
+/** The content of a file that a command would run, at the time of asking. */
+export interface Operand {
+  readonly path: string;
+  /** `sha256:` and hex; null: it could not be read. */
+  readonly digest: string | null;
+}
