@@ -3,21 +3,35 @@ import type { ParsedCommand, SimpleCommand, Word } from "./parsed-command.ts";
 
 /** What a command line is about to do, in words that rules can name. Facts for a policy, not a verdict. */
 export type CommandIntent =
+  | "git.push"
   | "git.push.force"
+  | "git.commit"
   | "git.discard"
+  | "git.hooks.skip"
+  | "history.delete"
   | "file.delete"
   | "file.delete.recursive"
+  | "file.delete.wide"
   | "pipe.to.shell"
   | "package.install"
+  | "package.publish"
   | "secret.read"
+  | "credential.read"
+  | "network.fetch"
   | "network.send"
+  | "network.listen"
+  | "reverse.shell"
+  | "deploy"
   | "infra.destroy"
   | "infra.change"
+  | "container.run.privileged"
   | "privilege.raise"
   | "disk.write"
   | "permission.change"
   | "process.kill"
   | "system.stop"
+  | "service.change"
+  | "cron.change"
   | "code.inline";
 
 /** All conditions that are given must hold. `verb` is tried on the operands joined by blanks, `option` on each option. */
