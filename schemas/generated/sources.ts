@@ -893,6 +893,43 @@ export const summarySources: Readonly<Record<EventType, AvroRecord>> = {
       }
     ]
   },
+  "agent.tool.deferred": {
+    "type": "record",
+    "name": "AgentToolDeferredSummary",
+    "namespace": "fabric",
+    "doc": "The gate put a tool call off: what a rule needs to know is missing or too old. Nothing resumes by itself.",
+    "fields": [
+      {
+        "name": "decision_id",
+        "type": "string"
+      },
+      {
+        "name": "effect_class",
+        "type": "EffectClass"
+      },
+      {
+        "name": "message",
+        "type": "string",
+        "doc": "What the agent was told."
+      },
+      {
+        "name": "waits_for",
+        "type": {
+          "type": "array",
+          "items": "string"
+        },
+        "doc": "Names of the facts that are missing."
+      },
+      {
+        "name": "deadline_at",
+        "type": {
+          "type": "long",
+          "logicalType": "timestamp-millis"
+        },
+        "doc": "From here on the same call is denied."
+      }
+    ]
+  },
   "agent.tool.completed": {
     "type": "record",
     "name": "AgentToolCompletedSummary",
@@ -1013,6 +1050,194 @@ export const summarySources: Readonly<Record<EventType, AvroRecord>> = {
       }
     ]
   },
+  "agent.effect.prepared": {
+    "type": "record",
+    "name": "AgentEffectPreparedSummary",
+    "namespace": "fabric",
+    "doc": "A plan was frozen for a person to look at: what is approved is exactly this.",
+    "fields": [
+      {
+        "name": "decision_id",
+        "type": "string"
+      },
+      {
+        "name": "effect_class",
+        "type": "EffectClass"
+      },
+      {
+        "name": "plan_preview",
+        "type": "string",
+        "doc": "The frozen plan, masked, at most 2,048 characters; the digest binds the whole of it."
+      },
+      {
+        "name": "expires_at",
+        "type": {
+          "type": "long",
+          "logicalType": "timestamp-millis"
+        }
+      }
+    ]
+  },
+  "agent.approval.requested": {
+    "type": "record",
+    "name": "AgentApprovalRequestedSummary",
+    "namespace": "fabric",
+    "doc": "A person has to agree to a frozen plan. Expired means denied.",
+    "fields": [
+      {
+        "name": "decision_id",
+        "type": "string"
+      },
+      {
+        "name": "effect_class",
+        "type": "EffectClass"
+      },
+      {
+        "name": "risk_score",
+        "type": "int",
+        "doc": "0 to 100."
+      },
+      {
+        "name": "expires_at",
+        "type": {
+          "type": "long",
+          "logicalType": "timestamp-millis"
+        }
+      },
+      {
+        "name": "message",
+        "type": "string",
+        "doc": "What the agent was told."
+      }
+    ]
+  },
+  "agent.approval.granted": {
+    "type": "record",
+    "name": "AgentApprovalGrantedSummary",
+    "namespace": "fabric",
+    "doc": "A person agreed to one plan, for one use. The actor is the approver.",
+    "fields": [
+      {
+        "name": "decision_id",
+        "type": "string",
+        "doc": "The decision that asked for it."
+      },
+      {
+        "name": "requester_id",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null,
+        "doc": "The user on whose behalf it was asked for; never the approver."
+      },
+      {
+        "name": "note",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null,
+        "doc": "Masked, at most 512 characters."
+      },
+      {
+        "name": "decided_at",
+        "type": {
+          "type": "long",
+          "logicalType": "timestamp-millis"
+        }
+      }
+    ]
+  },
+  "agent.approval.refused": {
+    "type": "record",
+    "name": "AgentApprovalRefusedSummary",
+    "namespace": "fabric",
+    "doc": "A person refused a plan. The actor is the approver.",
+    "fields": [
+      {
+        "name": "decision_id",
+        "type": "string",
+        "doc": "The decision that asked for it."
+      },
+      {
+        "name": "requester_id",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null,
+        "doc": "The user on whose behalf it was asked for."
+      },
+      {
+        "name": "note",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null,
+        "doc": "Masked, at most 512 characters."
+      },
+      {
+        "name": "decided_at",
+        "type": {
+          "type": "long",
+          "logicalType": "timestamp-millis"
+        }
+      }
+    ]
+  },
+  "agent.approval.expired": {
+    "type": "record",
+    "name": "AgentApprovalExpiredSummary",
+    "namespace": "fabric",
+    "doc": "Nobody answered in time, or nobody used the answer in time.",
+    "fields": [
+      {
+        "name": "decision_id",
+        "type": "string",
+        "doc": "The decision that asked for it."
+      },
+      {
+        "name": "expired_at",
+        "type": {
+          "type": "long",
+          "logicalType": "timestamp-millis"
+        }
+      }
+    ]
+  },
+  "agent.approval.voided": {
+    "type": "record",
+    "name": "AgentApprovalVoidedSummary",
+    "namespace": "fabric",
+    "doc": "An approval does not count any more, because the plan is not the one that was agreed to, or was revoked.",
+    "fields": [
+      {
+        "name": "decision_id",
+        "type": "string",
+        "doc": "The decision that asked for it."
+      },
+      {
+        "name": "reason",
+        "type": "string",
+        "doc": "Masked, at most 512 characters."
+      }
+    ]
+  },
+  "agent.approval.consumed": {
+    "type": "record",
+    "name": "AgentApprovalConsumedSummary",
+    "namespace": "fabric",
+    "doc": "A call passed by using up an approval.",
+    "fields": [
+      {
+        "name": "decision_id",
+        "type": "string",
+        "doc": "The decision that used it."
+      }
+    ]
+  },
   "agent.capability.issued": {
     "type": "record",
     "name": "AgentCapabilityIssuedSummary",
@@ -1033,6 +1258,117 @@ export const summarySources: Readonly<Record<EventType, AvroRecord>> = {
       {
         "name": "max_calls",
         "type": "int"
+      }
+    ]
+  },
+  "agent.capability.spent": {
+    "type": "record",
+    "name": "AgentCapabilitySpentSummary",
+    "namespace": "fabric",
+    "doc": "Calls of a right were used. The actor is the resource that spent them; nobody can spend them again.",
+    "fields": [
+      {
+        "name": "usage_id",
+        "type": "string"
+      },
+      {
+        "name": "calls",
+        "type": "int",
+        "doc": "Used by this spend."
+      },
+      {
+        "name": "calls_used",
+        "type": "int",
+        "doc": "Used up to and with this spend."
+      },
+      {
+        "name": "max_calls",
+        "type": "int"
+      }
+    ]
+  },
+  "agent.capability.revoked": {
+    "type": "record",
+    "name": "AgentCapabilityRevokedSummary",
+    "namespace": "fabric",
+    "doc": "A right was taken back before its time. The actor is who did it.",
+    "fields": [
+      {
+        "name": "reason",
+        "type": "string",
+        "doc": "Masked, at most 512 characters."
+      },
+      {
+        "name": "scope",
+        "type": {
+          "type": "enum",
+          "name": "RevocationScope",
+          "symbols": [
+            "unknown",
+            "capability",
+            "plan",
+            "session",
+            "subject"
+          ],
+          "default": "unknown",
+          "doc": "What was named; a plan, session or subject takes all its rights with it."
+        }
+      },
+      {
+        "name": "calls_used",
+        "type": "int"
+      },
+      {
+        "name": "max_calls",
+        "type": "int"
+      }
+    ]
+  },
+  "agent.capability.expired": {
+    "type": "record",
+    "name": "AgentCapabilityExpiredSummary",
+    "namespace": "fabric",
+    "doc": "A right came to its end with calls left.",
+    "fields": [
+      {
+        "name": "expired_at",
+        "type": {
+          "type": "long",
+          "logicalType": "timestamp-millis"
+        }
+      },
+      {
+        "name": "calls_used",
+        "type": "int"
+      },
+      {
+        "name": "max_calls",
+        "type": "int"
+      }
+    ]
+  },
+  "agent.plan.revoked": {
+    "type": "record",
+    "name": "AgentPlanRevokedSummary",
+    "namespace": "fabric",
+    "doc": "A plan may not be carried out, whoever asks, until the time given. The actor is who said so.",
+    "fields": [
+      {
+        "name": "reason",
+        "type": "string",
+        "doc": "Masked, at most 512 characters."
+      },
+      {
+        "name": "capabilities",
+        "type": "int",
+        "doc": "How many rights ended with it."
+      },
+      {
+        "name": "expires_at",
+        "type": {
+          "type": "long",
+          "logicalType": "timestamp-millis"
+        }
       }
     ]
   },
@@ -1084,6 +1420,41 @@ export const summarySources: Readonly<Record<EventType, AvroRecord>> = {
         "name": "gating",
         "type": "boolean",
         "doc": "True when the caller was told no because of it."
+      }
+    ]
+  },
+  "fabric.policy.activated": {
+    "type": "record",
+    "name": "FabricPolicyActivatedSummary",
+    "namespace": "fabric",
+    "doc": "From here on the gate decides by this revision. The actor is who activated it.",
+    "fields": [
+      {
+        "name": "bundle",
+        "type": "string",
+        "doc": "Its name."
+      },
+      {
+        "name": "revision",
+        "type": "string"
+      },
+      {
+        "name": "digest",
+        "type": "string",
+        "doc": "SHA-256 over the files of the bundle, hex."
+      },
+      {
+        "name": "previous_revision",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null,
+        "doc": "Null: there was none."
+      },
+      {
+        "name": "activated_by",
+        "type": "string"
       }
     ]
   },

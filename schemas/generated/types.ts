@@ -223,6 +223,18 @@ export interface AgentToolDeniedSummary {
   message: string;
 }
 
+/** The gate put a tool call off: what a rule needs to know is missing or too old. Nothing resumes by itself. */
+export interface AgentToolDeferredSummary {
+  decision_id: string;
+  effect_class: EffectClass;
+  /** What the agent was told. */
+  message: string;
+  /** Names of the facts that are missing. */
+  waits_for: readonly string[];
+  /** From here on the same call is denied. */
+  deadline_at: EpochMs;
+}
+
 /** Fact: a tool call ended. */
 export interface AgentToolCompletedSummary {
   outcome: Outcome;
@@ -255,11 +267,111 @@ export interface AgentPermissionRefusedSummary {
   tool_alias: null | string;
 }
 
+/** A plan was frozen for a person to look at: what is approved is exactly this. */
+export interface AgentEffectPreparedSummary {
+  decision_id: string;
+  effect_class: EffectClass;
+  /** The frozen plan, masked, at most 2,048 characters; the digest binds the whole of it. */
+  plan_preview: string;
+  expires_at: EpochMs;
+}
+
+/** A person has to agree to a frozen plan. Expired means denied. */
+export interface AgentApprovalRequestedSummary {
+  decision_id: string;
+  effect_class: EffectClass;
+  /** 0 to 100. */
+  risk_score: number;
+  expires_at: EpochMs;
+  /** What the agent was told. */
+  message: string;
+}
+
+/** A person agreed to one plan, for one use. The actor is the approver. */
+export interface AgentApprovalGrantedSummary {
+  /** The decision that asked for it. */
+  decision_id: string;
+  /** The user on whose behalf it was asked for; never the approver. */
+  requester_id: null | string;
+  /** Masked, at most 512 characters. */
+  note: null | string;
+  decided_at: EpochMs;
+}
+
+/** A person refused a plan. The actor is the approver. */
+export interface AgentApprovalRefusedSummary {
+  /** The decision that asked for it. */
+  decision_id: string;
+  /** The user on whose behalf it was asked for. */
+  requester_id: null | string;
+  /** Masked, at most 512 characters. */
+  note: null | string;
+  decided_at: EpochMs;
+}
+
+/** Nobody answered in time, or nobody used the answer in time. */
+export interface AgentApprovalExpiredSummary {
+  /** The decision that asked for it. */
+  decision_id: string;
+  expired_at: EpochMs;
+}
+
+/** An approval does not count any more, because the plan is not the one that was agreed to, or was revoked. */
+export interface AgentApprovalVoidedSummary {
+  /** The decision that asked for it. */
+  decision_id: string;
+  /** Masked, at most 512 characters. */
+  reason: string;
+}
+
+/** A call passed by using up an approval. */
+export interface AgentApprovalConsumedSummary {
+  /** The decision that used it. */
+  decision_id: string;
+}
+
 /** A right to carry out one plan was issued. */
 export interface AgentCapabilityIssuedSummary {
   effect_class: EffectClass;
   expires_at: EpochMs;
   max_calls: number;
+}
+
+/** Calls of a right were used. The actor is the resource that spent them; nobody can spend them again. */
+export interface AgentCapabilitySpentSummary {
+  usage_id: string;
+  /** Used by this spend. */
+  calls: number;
+  /** Used up to and with this spend. */
+  calls_used: number;
+  max_calls: number;
+}
+
+export type RevocationScope = "unknown" | "capability" | "plan" | "session" | "subject";
+
+/** A right was taken back before its time. The actor is who did it. */
+export interface AgentCapabilityRevokedSummary {
+  /** Masked, at most 512 characters. */
+  reason: string;
+  scope: RevocationScope;
+  calls_used: number;
+  max_calls: number;
+}
+
+/** A right came to its end with calls left. */
+export interface AgentCapabilityExpiredSummary {
+  expired_at: EpochMs;
+  calls_used: number;
+  max_calls: number;
+}
+
+/** A plan may not be carried out, whoever asks, until the time given. The actor is who said so. */
+export interface AgentPlanRevokedSummary {
+  /** Masked, at most 512 characters. */
+  reason: string;
+  /** How many rights ended with it. */
+  capabilities: number;
+  expires_at: EpochMs;
 }
 
 export type UnrecognizedProblem = "unknown" | "not_json" | "not_an_object" | "unknown_event" | "unknown_value" | "wrong_type" | "missing_field";
@@ -273,6 +385,18 @@ export interface FabricAdapterUnrecognizedSummary {
   body_bytes: number;
   /** True when the caller was told no because of it. */
   gating: boolean;
+}
+
+/** From here on the gate decides by this revision. The actor is who activated it. */
+export interface FabricPolicyActivatedSummary {
+  /** Its name. */
+  bundle: string;
+  revision: string;
+  /** SHA-256 over the files of the bundle, hex. */
+  digest: string;
+  /** Null: there was none. */
+  previous_revision: null | string;
+  activated_by: string;
 }
 
 export type LetterKind = "unknown" | "quarantine" | "dead";
@@ -336,11 +460,24 @@ export interface Summaries {
   "agent.tool.requested": AgentToolRequestedSummary;
   "agent.tool.authorized": AgentToolAuthorizedSummary;
   "agent.tool.denied": AgentToolDeniedSummary;
+  "agent.tool.deferred": AgentToolDeferredSummary;
   "agent.tool.completed": AgentToolCompletedSummary;
   "agent.permission.requested": AgentPermissionRequestedSummary;
   "agent.permission.refused": AgentPermissionRefusedSummary;
+  "agent.effect.prepared": AgentEffectPreparedSummary;
+  "agent.approval.requested": AgentApprovalRequestedSummary;
+  "agent.approval.granted": AgentApprovalGrantedSummary;
+  "agent.approval.refused": AgentApprovalRefusedSummary;
+  "agent.approval.expired": AgentApprovalExpiredSummary;
+  "agent.approval.voided": AgentApprovalVoidedSummary;
+  "agent.approval.consumed": AgentApprovalConsumedSummary;
   "agent.capability.issued": AgentCapabilityIssuedSummary;
+  "agent.capability.spent": AgentCapabilitySpentSummary;
+  "agent.capability.revoked": AgentCapabilityRevokedSummary;
+  "agent.capability.expired": AgentCapabilityExpiredSummary;
+  "agent.plan.revoked": AgentPlanRevokedSummary;
   "fabric.adapter.unrecognized": FabricAdapterUnrecognizedSummary;
+  "fabric.policy.activated": FabricPolicyActivatedSummary;
   "fabric.letter.buried": FabricLetterBuriedSummary;
   "fabric.gap.found": FabricGapFoundSummary;
   "fabric.audit.sealed": FabricAuditSealedSummary;
