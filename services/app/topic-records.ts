@@ -1,10 +1,10 @@
-import { randomUUID } from "node:crypto";
 import type { Config } from "../platform/config.ts";
 import { toTopicName } from "../platform/kafka-admin.ts";
 import { createKafkaConsumer } from "../platform/kafka-consumer.ts";
 import type { LogRecord } from "../platform/kafka-consumer.ts";
 import { createKafkaOffsets } from "../platform/kafka-offsets.ts";
 import { createLog } from "../platform/log.ts";
+import { readToEnd } from "../platform/read-to-end.ts";
 import { kafkaEndpoint } from "./wiring.ts";
 
 /** A record as it stands on a topic. */
@@ -26,56 +26,19 @@ export async function readTopicRecords(
   const endpoint = kafkaEndpoint(config, "fabric-reader");
   const log = createLog({ service: "reader", level: "error" });
   const offsets = createKafkaOffsets({ endpoint, log });
-  const consumer = createKafkaConsumer({
-    endpoint,
-    groupId: `fabric-reader-${randomUUID()}`,
-    log,
-    maxWaitMs: 100,
-  });
   const typeOf = new Map(types.map((type) => [toTopicName(config.kafka.topicPrefix, type), type]));
-  const left = new Map<string, bigint>();
-  const starts = new Map<string, bigint>();
-  for (const topic of typeOf.keys()) {
-    for (const { partition, earliest, latest } of await offsets.ends(topic)) {
-      const name = `${topic}/${String(partition)}`;
-      starts.set(name, earliest);
-      if (latest > earliest) left.set(name, latest);
-    }
-  }
   const found: TopicRecord[] = [];
   try {
-    if (left.size === 0) return found;
-    await new Promise<void>((resolve) => {
-      consumer.start({
-        topics: () => Promise.resolve([...typeOf.keys()]),
-        assigned: (partitions) =>
-          Promise.resolve(
-            partitions
-              .filter((one) => left.has(`${one.topic}/${String(one.partition)}`))
-              .map((one) => ({ ...one, offset: starts.get(`${one.topic}/${String(one.partition)}`) ?? 0n })),
-          ),
-        batch: (batch) => {
-          const name = `${batch.topic}/${String(batch.partition)}`;
-          const end = left.get(name);
-          if (end === undefined) return Promise.resolve();
-          for (const record of batch.records) {
-            if (record.offset >= end) break;
-            const one = toTopicRecord(typeOf.get(batch.topic) ?? batch.topic, record);
-            if (wanted === undefined || wanted.has(one.eventId)) found.push(one);
-          }
-          if (batch.lastOffset + 1n >= end) {
-            left.delete(name);
-            consumer.pause(batch);
-            if (left.size === 0) resolve();
-          } else {
-            consumer.resume(batch, batch.lastOffset + 1n);
-          }
-          return Promise.resolve();
-        },
-      });
+    await readToEnd({
+      openConsumer: (groupId) => createKafkaConsumer({ endpoint, groupId, log, maxWaitMs: 100 }),
+      offsets,
+      topics: [...typeOf.keys()],
+      onRecord(record, { topic }) {
+        const one = toTopicRecord(typeOf.get(topic) ?? topic, record);
+        if (wanted === undefined || wanted.has(one.eventId)) found.push(one);
+      },
     });
   } finally {
-    await consumer.stop();
     await offsets.close();
   }
   return found;
