@@ -23,6 +23,8 @@ export const gatePhases = ["before_tool", "permission"] as const;
 export const gateRequestSchema = z.strictObject({
   runtime: z.string().regex(/^[a-z][a-z0-9-]{0,63}$/),
   session_id: identifier,
+  /** The session that started this one, as the runtime tells it; what is known of one counts for the other. */
+  parent_session_id: identifier.optional(),
   turn_id: identifier.optional(),
   tool_call_id: identifier.optional(),
   agent_id: identifier.optional(),
@@ -56,6 +58,8 @@ export const constraintsSchema = z.strictObject({
 });
 export type Constraints = z.output<typeof constraintsSchema>;
 
+const riskLevel = z.enum(["unknown", "low", "medium", "high", "critical"]);
+
 /** The gate's answer. Times are UTC ISO 8601; digests are `sha256:` and hex. */
 export const gateAnswerSchema = z.strictObject({
   decision: z.enum(decisions),
@@ -69,6 +73,9 @@ export const gateAnswerSchema = z.strictObject({
     .strictObject({ id: z.string(), token: z.string().nullable(), expires_at: z.string() })
     .optional(),
   approval: z.strictObject({ id: z.string(), expires_at: z.string() }).optional(),
+  /** Facts that a deferred call waits for, and when waiting ends with a deny; the retry is the caller's. */
+  defer: z.strictObject({ facts: z.array(z.string()), until: z.string() }).optional(),
+  risk: z.strictObject({ score: z.number().int().min(0).max(100), level: riskLevel }).optional(),
   constraints: constraintsSchema,
   modified_input: z.record(z.string(), json).optional(),
   matched_rules: z.array(z.string()),
@@ -80,17 +87,33 @@ export type GateAnswer = z.output<typeof gateAnswerSchema>;
 
 /** Every reason code that a decision can carry. Upper snake case; never renamed. */
 export const reasonCodes = {
-  ALLOWED: "a rule of the catalogue allows this tool",
+  ALLOWED: "a rule allows this",
+  APPROVED: "a person approved exactly this plan",
+  REWRITTEN: "allowed with the input that a rule put in place of the one asked for",
   STATIC_DENY: "a deny rule matches",
   TOOL_UNKNOWN: "the tool is not in the catalogue, so what it does is not known",
   INPUT_UNREADABLE: "the input is not what the tool takes",
+  SCHEMA_MISMATCH: "the input does not validate against the tool's own schema",
   PAYLOAD_UNRECOGNIZED: "the adapter does not understand the payload",
   NO_RULE_SPOKE: "no rule allows this",
+  NOT_AUTHORIZED: "an authorization rule forbids this",
   RULE_FAILED: "a rule could not be evaluated",
   TENANT_FROZEN: "the tenant is frozen",
+  PLAN_REVOKED: "this plan was revoked",
+  APPROVAL_REQUIRED: "a person has to agree first",
+  APPROVAL_REFUSED: "a person refused this plan",
+  TOO_MANY_APPROVALS: "the session has too many open approvals",
+  FACT_MISSING: "a fact that a rule needs is missing or too old",
+  FACT_DENIES: "a fact stands against this",
+  DEFER_EXPIRED: "a fact that a rule needs did not come in time",
+  RATE_LIMITED: "more calls in this window than a rule allows",
+  BUDGET_SPENT: "a budget is spent",
   GATE_TIMEOUT: "the decision's time budget ran out",
   GATE_UNAVAILABLE: "the decision could not be recorded",
   OVERLOADED: "more calls wait than the gate takes",
   CONFLICT: "what the decision was based on kept changing",
+  POLICY_MISSING: "the gate has no policy for this tenant",
+  POLICY_UNAVAILABLE: "the policy could not be asked in time",
+  LOCAL_PROFILE: "a tool without effect, answered by its own runtime",
 } as const satisfies Record<string, string>;
 export type ReasonCode = keyof typeof reasonCodes;

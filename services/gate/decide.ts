@@ -135,7 +135,9 @@ const withoutEffect: ReadonlySet<string> = new Set(["none", "read"]);
 
 /** The digest of the plan as proposed, before any rule spoke: part of a call's identity. */
 export function proposedDigest(request: GateRequest, bundle: Bundle): string | null {
-  return planDigest(toPlan(request, classify(request, bundle), {}));
+  return planDigest(
+    toPlan(request, classify(request, bundle), { environment: "unknown", operands: [], constraints: {} }),
+  );
 }
 
 /** What a decision is made with; the defaults are this version's own. */
@@ -197,7 +199,11 @@ function judge(request: GateRequest, facts: Facts, bundle: Bundle, stages: reado
     for (const label of result.labels ?? []) labels.add(label);
   }
   const limits = mergeConstraints(constraints);
-  const plan = toPlan(request, classified, limits);
+  const plan = toPlan(request, classified, {
+    environment: "unknown",
+    operands: [],
+    constraints: limits,
+  });
   const digest = planDigest(plan);
   if (digest === null) {
     verdicts.push({

@@ -1,6 +1,6 @@
 import type { Constraints, GateRequest, Json, JsonObject } from "../../schemas/gate.ts";
 import { canonicalDigest } from "../platform/canonical-json.ts";
-import type { Classified } from "./classify.ts";
+import type { Operand } from "./classified.ts";
 
 /** The frozen action: what was judged and nothing else may be done with the right that comes of it. */
 export interface Plan {
@@ -8,28 +8,63 @@ export interface Plan {
   readonly action: string;
   readonly arguments: JsonObject;
   readonly working_directory: string | null;
+  readonly environment: string;
   readonly resource: string | null;
+  /** Files whose content would run, by path: another content is another plan. */
+  readonly operands: readonly Operand[];
   readonly constraints: Constraints;
 }
 
-/** The plan of a request. Volatile fields (the model's own description, a time limit) are no part of it. */
-export function toPlan(request: GateRequest, classified: Classified, constraints: Constraints): Plan {
-  const volatile = new Set(classified.entry?.volatile ?? []);
+/** What a plan takes from a classified request. */
+interface PlanSource {
+  readonly entry: { readonly volatile: readonly string[] } | null;
+  readonly action: string;
+  readonly resource: string | null;
+}
+
+/** What a plan takes from elsewhere. */
+export interface PlanParts {
+  readonly environment: string;
+  readonly operands: readonly Operand[];
+  readonly constraints: Constraints;
+}
+
+/**
+ * The plan of a request. Volatile fields are no part of it: those that the catalogue lists for the tool, and no others.
+ * INVARIANT: a working folder, a sandbox flag and an unlisted description change the digest (services/gate/plan.test.ts).
+ */
+export function toPlan(request: GateRequest, source: PlanSource, parts: PlanParts): Plan {
+  const volatile = new Set(source.entry?.volatile ?? []);
   const kept = Object.entries(request.input).filter(([field]) => !volatile.has(field));
   return {
     tool: request.tool,
-    action: classified.action,
+    action: source.action,
     arguments: Object.fromEntries(kept),
     working_directory: request.working_directory ?? null,
-    resource: classified.resource,
-    constraints,
+    environment: parts.environment,
+    resource: source.resource,
+    operands: [...parts.operands].sort((left, right) => (left.path < right.path ? -1 : 1)),
+    constraints: parts.constraints,
   };
 }
 
 /** `sha256:` and hex over the plan's RFC 8785 form; null when the input has no such form. */
 export function planDigest(plan: Plan): string | null {
+  return digestOf(plan as unknown as Json);
+}
+
+/**
+ * The digest of what is wanted, whatever the files and the limits are at the moment: approvals, revocations and the
+ * identity of a call are found by it. Null when the input has no canonical form.
+ */
+export function intentDigest(plan: Plan): string | null {
+  const { operands: _operands, constraints: _constraints, ...intent } = plan;
+  return digestOf(intent as unknown as Json);
+}
+
+function digestOf(value: Json): string | null {
   try {
-    return canonicalDigest(plan as unknown as Json);
+    return canonicalDigest(value);
   } catch (error) {
     // Half a surrogate pair, or nested too deep: the request is denied as unreadable, and has no plan.
     if (error instanceof TypeError) return null;

@@ -2,7 +2,7 @@ import type { Constraints, DecisionName, JsonObject, ReasonCode } from "../../sc
 import type { Risk } from "../../schemas/generated/types.ts";
 import type { Classified } from "./classified.ts";
 import type { Plan } from "./plan.ts";
-import type { Verdict } from "./policy/policy.ts";
+import type { StageName, Verdict } from "./policy/policy.ts";
 
 /** What a ruling takes from a counter; written in the decision's own commit, or the call is decided again. */
 export interface Spend {
@@ -24,6 +24,19 @@ export type ApprovalStep =
   /** The call passes by using it up. */
   | { readonly kind: "consume"; readonly approvalId: string };
 
+/** What a matching rule did beside saying yes or no. */
+export type RuleNote = { readonly rule: string; readonly stage: StageName } & (
+  | { readonly kind: "risk"; readonly points: number }
+  | { readonly kind: "approval"; readonly ttlMs: number }
+  | { readonly kind: "fact"; readonly fact: string }
+  /** `used` is what was spent before this call. */
+  | { readonly kind: "limit"; readonly used: number; readonly amount: number; readonly limit: number }
+  | { readonly kind: "constraints"; readonly constraints: Constraints }
+  | { readonly kind: "labels"; readonly labels: readonly string[] }
+  /** Fields of the input that the rule set or took away; empty: others were before it, or the call was not let through. */
+  | { readonly kind: "rewrite"; readonly fields: readonly string[] }
+);
+
 /** The outcome, before it has ids and a time. */
 export interface Ruling {
   readonly decision: DecisionName;
@@ -33,6 +46,8 @@ export interface Ruling {
   readonly leadRule: string | null;
   /** Everything that every rule of every stage said, also those that lost; in a fixed order. */
   readonly verdicts: readonly Verdict[];
+  /** What rules added beside their verdicts, in a fixed order. */
+  readonly notes: readonly RuleNote[];
   /** Ids of all rules that matched, also those that only add risk, limits or labels; sorted, each once. */
   readonly matchedRules: readonly string[];
   readonly constraints: Constraints;
