@@ -48,6 +48,7 @@ export async function writeLocalSettings(
     ["FABRIC_POLICY_DIR", files.policyDir],
     ["FABRIC_KEK_FILE", files.kekFile],
     ["FABRIC_AUTH_KEYS_FILE", files.authKeysFile],
+    ["FABRIC_CAPABILITY_KEYS_FILE", files.capabilityKeysFile],
     ["FABRIC_SEAL_KEY_FILE", files.sealKeyFile],
     ["FABRIC_SEAL_PUBLIC_KEYS_DIR", files.sealPublicKeysDir],
     ["FABRIC_TOKEN_FILE", files.tokenFile],

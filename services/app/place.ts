@@ -26,6 +26,7 @@ export function localFiles(place: Place, stack: string) {
     passwordsFile: join(dir, "role-passwords.json"),
     kekFile: join(dir, "kek.json"),
     authKeysFile: join(dir, "token-keys.json"),
+    capabilityKeysFile: join(dir, "capability-keys.json"),
     sealKeyFile: join(dir, "seal-key.pem"),
     sealPublicKeysDir: join(dir, "seal-public-keys"),
     tokenFile: join(dir, "runtime.token"),

@@ -2,6 +2,7 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "../platform/clock.ts";
 import { createAuthKeysFile, loadAuthKeysFile } from "../platform/auth-keys.ts";
+import { createCapabilityKeysFile } from "../gate/capability/capability-keys.ts";
 import { issueLocalToken } from "../platform/auth.ts";
 import type { Config } from "../platform/config.ts";
 import { loadConfig } from "../platform/config.ts";
@@ -31,6 +32,7 @@ export async function prepareLocal(
   const passwords = await loadOrMakePasswords(files);
   await createKekFile(files.kekFile);
   await createAuthKeysFile(files.authKeysFile);
+  await createCapabilityKeysFile(files.capabilityKeysFile);
   await writeSecretOnce(files.sealKeyFile, newSealKeyPem);
   await publishSealKey(files);
   await writeLocalSettings(files, endpoints, passwords);

@@ -4,7 +4,16 @@ import { Fault } from "../../schemas/faults.ts";
 import type { Clock } from "./clock.ts";
 
 /** Roles that a token can carry; every route names the ones it takes. */
-export const roles = ["runtime", "approver", "incident", "sre", "analyst", "auditor", "admin"] as const;
+export const roles = [
+  "runtime",
+  "resource",
+  "approver",
+  "incident",
+  "sre",
+  "analyst",
+  "auditor",
+  "admin",
+] as const;
 export type Role = (typeof roles)[number];
 
 /** Who calls. The tenant is the token's, never the payload's. */

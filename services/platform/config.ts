@@ -55,6 +55,7 @@ const environmentSchema = z.object({
   FABRIC_REGISTRY_PASSWORD: optionalText,
   FABRIC_KEK_FILE: optionalText,
   FABRIC_AUTH_KEYS_FILE: optionalText,
+  FABRIC_CAPABILITY_KEYS_FILE: optionalText,
   FABRIC_OIDC_ISSUER: z.url().optional(),
   FABRIC_OIDC_AUDIENCE: optionalText,
   FABRIC_SEAL_KEY_FILE: optionalText,
@@ -99,6 +100,7 @@ export interface Config {
   readonly databaseUrls: Readonly<Partial<Record<DatabaseUser, string>>>;
   readonly kekFile: string | undefined;
   readonly authKeysFile: string | undefined;
+  readonly capabilityKeysFile: string | undefined;
   readonly oidc: { readonly issuer: string; readonly audience: string } | undefined;
   readonly sealKeyFile: string | undefined;
   readonly sealPublicKeysDir: string | undefined;
@@ -203,6 +205,7 @@ function toConfig(one: Environment): Config {
     databaseUrls,
     kekFile: one.FABRIC_KEK_FILE,
     authKeysFile: one.FABRIC_AUTH_KEYS_FILE,
+    capabilityKeysFile: one.FABRIC_CAPABILITY_KEYS_FILE,
     oidc:
       one.FABRIC_OIDC_ISSUER === undefined || one.FABRIC_OIDC_AUDIENCE === undefined
         ? undefined
