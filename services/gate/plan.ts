@@ -59,7 +59,7 @@ export function planDigest(plan: Plan): string | null {
  */
 export function intentDigest(plan: Plan): string | null {
   const { operands: _operands, constraints: _constraints, ...intent } = plan;
-  return digestOf(intent as unknown as Json);
+  return digestOf(intent);
 }
 
 function digestOf(value: Json): string | null {
