@@ -53,6 +53,7 @@ CREATE TABLE approvals (
   decided_by    text,
   note          text,
   -- The decision and the call that used it up.
+  consumed_at   timestamptz,
   consumed_by_decision uuid,
   consumed_call uuid,
   -- Whether an event says that it expired.
@@ -199,7 +200,7 @@ BEGIN
       ORDER BY a.approval_id FOR UPDATE;
       WITH used AS (
         UPDATE gate.approvals AS a
-        SET state = 'consumed', consumed_by_decision = r.decision, consumed_call = r.call
+        SET state = 'consumed', consumed_at = happened_at, consumed_by_decision = r.decision, consumed_call = r.call
         FROM jsonb_to_recordset(x -> 'consumed') AS r(id uuid, decision uuid, call uuid, plan_digest text)
         WHERE a.approval_id = r.id AND a.state = 'approved' AND a.plan_digest = r.plan_digest
           AND a.expires_at > clock_timestamp()
