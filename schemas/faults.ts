@@ -36,6 +36,13 @@ export const faultTable = {
     text: "this revision's name was used for other files",
   },
   POLICY_UNKNOWN: { kind: "refused", status: 404, exit: 1, text: "no such policy revision is stored" },
+  CAPABILITY_REFUSED: {
+    kind: "refused",
+    status: 409,
+    exit: 4,
+    text: "the right does not cover this use",
+  },
+  CAPABILITY_UNKNOWN: { kind: "refused", status: 404, exit: 1, text: "there is no such right" },
   OVERLOADED: { kind: "transient", status: 503, exit: 3, text: "too much work is waiting" },
   GATE_UNREACHABLE: { kind: "transient", status: 503, exit: 3, text: "the gate does not answer" },
   GATE_TIMEOUT: { kind: "transient", status: 503, exit: 3, text: "the decision's time budget ran out" },
