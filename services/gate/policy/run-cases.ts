@@ -1,0 +1,69 @@
+import type { DecisionName, GateRequest, ReasonCode } from "../../../schemas/gate.ts";
+import type { Facts } from "../facts-of-call.ts";
+import type { PolicyCase } from "./parse-cases.ts";
+import type { Policy } from "./policy.ts";
+
+/** What a judge says of a case. */
+export interface CaseAnswer {
+  readonly decision: DecisionName;
+  readonly reason: ReasonCode;
+  readonly matchedRules: readonly string[];
+}
+/** Decides with one bundle; handed in, so that a bundle's own cases run against the decision that is in use. */
+export type Judge = (request: GateRequest, facts: Facts, policy: Policy) => CaseAnswer;
+
+/** A case that the bundle does not answer as it says. `name` null: the bundle as a whole is meant. */
+export interface CaseFailure {
+  readonly file: string;
+  readonly line: number;
+  readonly name: string | null;
+  readonly expected: string;
+  readonly found: string;
+}
+
+/** Runs a bundle's own cases. A bundle of which no case proves that it denies something fails too. */
+export function runCases(policy: Policy, cases: readonly PolicyCase[], judge: Judge): readonly CaseFailure[] {
+  const failures: CaseFailure[] = [];
+  let hasDenied = false;
+  for (const one of cases) {
+    const found = runCase(policy, one, judge);
+    if (found !== null) {
+      const { file, line, name } = one;
+      failures.push({ file, line, name, expected: toExpectation(one), found });
+    } else hasDenied ||= one.expect.decision === "deny";
+  }
+  if (!hasDenied) {
+    failures.push({
+      file: "cases",
+      line: 0,
+      name: null,
+      expected: "a case that expects deny, and passes",
+      found: "none: a bundle that can deny nothing is refused",
+    });
+  }
+  return failures;
+}
+
+/** What was found instead; null: as expected. */
+function runCase(policy: Policy, one: PolicyCase, judge: Judge): string | null {
+  try {
+    const { decision, reason, matchedRules } = judge(one.request, one.facts, policy);
+    const { expect } = one;
+    const isRight =
+      decision === expect.decision &&
+      (expect.reason === null || reason === expect.reason) &&
+      expect.rules.every((rule) => matchedRules.includes(rule));
+    return isRight ? null : `${decision} ${reason}${toRuleList(matchedRules)}`;
+  } catch (error) {
+    return `no decision: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+function toExpectation({ expect }: PolicyCase): string {
+  const reason = expect.reason === null ? "" : ` ${expect.reason}`;
+  return `${expect.decision}${reason}${toRuleList(expect.rules)}`;
+}
+
+function toRuleList(rules: readonly string[]): string {
+  return rules.length === 0 ? "" : ` by ${rules.join(", ")}`;
+}
