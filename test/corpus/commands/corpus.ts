@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { DecisionName } from "../../../schemas/gate.ts";
 import type { CommandIntent } from "../../../services/gate/shell/command-intents.ts";
 
 /** A command line with its right answers, written by hand. Paths are for the directory /project and the home /home/u. */
@@ -10,6 +11,8 @@ export type CorpusCommand = {
   readonly writes: readonly string[];
   readonly opaque: boolean;
   readonly dangerous: readonly (CommandIntent | "none")[];
+  /** What the default bundle owes, by judgement and not by its answer. */
+  readonly decision: DecisionName;
   /** False: never run for real, not even in the empty machine. */
   readonly runnable?: boolean;
 };
