@@ -68,9 +68,8 @@ const toLine = (text: string, wanted: string, { decision, matchedRules }: Ruling
   `${wanted} but ${decision}: ${text}\n    by ${matchedRules.join(" ")}`;
 
 describe("the corpus of commands and the default bundle", () => {
-  const families = Map.groupBy(readCorpus(), ({ family }) => family);
-
-  it.each([...families])("answers each command of the family %s as written", (_, commands) => {
+  it.each([...new Set(readCorpus().map(({ family }) => family))])("answers each command of %s", (family) => {
+    const commands = readCorpus().filter((one) => one.family === family);
     const wrong = commands.flatMap(({ text, decision }) => {
       const ruling = answer(toRequest(text), standard);
       return ruling.decision === decision ? [] : [toLine(text, decision, ruling)];
@@ -126,14 +125,17 @@ describe("the corpus of requests and the default bundle", () => {
     let calls = 0;
     for (const adapter of [claudeCode, codex]) {
       const dir = join(projectDir, "test", "corpus", "hooks", adapter.runtime);
-      for (const file of readdirSync(dir).filter((name) => name.endsWith(".json"))) {
-        const raw = readFileSync(join(dir, file), "utf8");
-        const translation = adapter.translate(JSON.parse(raw) as JsonObject, raw.length);
-        if (translation.kind === "unrecognized" || translation.question === null) continue;
-        calls += 1;
-        const request = gateRequestSchema.parse(translation.question.request);
-        const { findings } = classify(request, standard);
-        if (findings.length > 0) wrong.push(`${file}: ${findings.map(({ message }) => message).join(", ")}`);
+      const files = readdirSync(dir, { recursive: true, encoding: "utf8" });
+      for (const file of files.filter((name) => /\.jsonl?$/.test(name))) {
+        const whole = readFileSync(join(dir, file), "utf8");
+        const texts = file.endsWith("l") ? whole.split("\n").filter((line) => line !== "") : [whole];
+        for (const text of texts) {
+          const translation = adapter.translate(JSON.parse(text) as JsonObject, text.length);
+          if (translation.kind !== "gated") continue;
+          calls += 1;
+          const { findings } = classify(translation.request, standard);
+          if (findings.length > 0) wrong.push(`${file}: ${findings.map(({ message }) => message).join(", ")}`);
+        }
       }
     }
     expect(wrong).toEqual([]);
