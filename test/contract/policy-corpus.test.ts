@@ -7,7 +7,7 @@ import { gateRequestSchema } from "../../schemas/gate.ts";
 import { claudeCode } from "../../services/adapters/claude-code/claude-code.ts";
 import { codex } from "../../services/adapters/codex/codex.ts";
 import type { Classify } from "../../services/gate/classified.ts";
-import { createClassifier } from "../../services/gate/classify.ts";
+import { createClassifier } from "../../services/gate/classifier.ts";
 import type { Facts } from "../../services/gate/facts-of-call.ts";
 import { checkBundle, loadPolicy } from "../../services/gate/policy/load-policy.ts";
 import type { Judge } from "../../services/gate/policy/run-cases.ts";
