@@ -11,7 +11,8 @@ const intents = {
   "history.delete": "a repository's own folder is deleted",
   "file.delete": "files are deleted",
   "file.delete.recursive": "folders are deleted with all that they hold",
-  "file.delete.wide": "the deletion reaches the root, a home, the workspace itself, or all that lies in a folder",
+  "file.delete.wide":
+    "the deletion reaches the root, a home, the workspace itself, or all that lies in a folder",
   "pipe.to.shell": "a shell or an interpreter runs what it reads from a pipe",
   "code.inline": "code stands in the command line itself, in a language that is not read",
   "package.install": "packages are installed, and may run scripts",
@@ -72,6 +73,7 @@ export const signalMeanings = {
   "path.outside-workspace.read": "a file outside of the working folder is read",
   "path.outside-workspace.write": "a file outside of the working folder is written",
   "path.unresolved": "a path could not be resolved to one file",
+  "url.unresolved": "a program that fetches is given an address whose host the text does not fix",
   "sql.read": "SQL that only reads",
   "sql.write": "SQL that writes rows, or has another effect",
   "sql.ddl": "SQL that changes the schema, roles or settings of a database",

@@ -35,8 +35,15 @@ export interface Classified {
   readonly signals: readonly string[];
 }
 
-/** Classifies. Deterministic and without side effect; never throws. */
-export type Classify = (request: GateRequest, policy: Policy) => Classified;
+/**
+ * Classifies. Deterministic and without side effect; never throws. `realPaths` are files behind symbolic links, by the
+ * name that leads to them: read before, where the gate runs on the agent's own machine.
+ */
+export type Classify = (
+  request: GateRequest,
+  policy: Policy,
+  realPaths?: ReadonlyMap<string, string>,
+) => Classified;
 
 /** The content of a file that a command would run, at the time of asking. */
 export interface Operand {

@@ -1,5 +1,10 @@
+import { intentRules } from "./intent-rules.ts";
+import type { IntentRule } from "./intent-rules.ts";
 import { hasName } from "./options.ts";
-import type { ParsedCommand, SimpleCommand, Word } from "./parsed-command.ts";
+import type { Assignment, ParsedCommand, SimpleCommand, Word } from "./parsed-command.ts";
+import { toDeleteIntents, toReadIntents, toWriteIntents } from "./path-intents.ts";
+import { isWideDelete } from "./wide-delete.ts";
+import type { Surroundings } from "./wide-delete.ts";
 
 /** What a command line is about to do, in words that rules can name. Facts for a policy, not a verdict. */
 export type CommandIntent =
@@ -34,161 +39,117 @@ export type CommandIntent =
   | "cron.change"
   | "code.inline";
 
-/** All conditions that are given must hold. `verb` is tried on the operands joined by blanks, `option` on each option. */
-type IntentRule = {
-  readonly intent: CommandIntent;
-  readonly programs: string;
-  readonly verb?: RegExp;
-  readonly option?: RegExp;
-  readonly word?: RegExp;
-};
-
-const RULES: readonly IntentRule[] = [
-  {
-    intent: "git.push.force",
-    programs: "git",
-    verb: /^push\b/,
-    word: /^(--force(-with-lease|-if-includes)?(=.*)?|-[a-zA-Z]*f[a-zA-Z]*|--mirror|--delete|-d|--prune|\+.+|:.+)$/,
-  },
-  { intent: "git.discard", programs: "git", verb: /^reset\b/, option: /^--(hard|merge)$/ },
-  { intent: "git.discard", programs: "git", verb: /^clean\b/, option: /^(-[a-zA-Z]*f[a-zA-Z]*|--force)$/ },
-  { intent: "git.discard", programs: "git", verb: /^(checkout|restore) (.* )?(\.|:\/)$/ },
-  { intent: "git.discard", programs: "git", verb: /^stash (drop|clear)\b/ },
-  { intent: "git.discard", programs: "git", verb: /^branch\b/, option: /^-[a-zA-Z]*D/ },
-  {
-    intent: "git.discard",
-    programs: "git",
-    verb: /^(reflog expire|filter-branch|filter-repo|update-ref -d)\b/,
-  },
-  { intent: "file.delete", programs: "rm unlink shred rmdir" },
-  { intent: "file.delete.recursive", programs: "rm", option: /^(-[a-zA-Z]*[rR][a-zA-Z]*|--recursive)$/ },
-  { intent: "file.delete", programs: "find", word: /^-delete$/ },
-  { intent: "file.delete.recursive", programs: "find", word: /^-delete$/ },
-  {
-    intent: "package.install",
-    programs: "npm pnpm yarn bun",
-    verb: /^(i|install|add|ci|in|isntall|global add)\b/,
-  },
-  {
-    intent: "package.install",
-    programs:
-      "pip pip3 gem brew conda mamba cargo snap flatpak choco winget port dnf yum zypper apt apt-get aptitude",
-    verb: /^install\b/,
-  },
-  { intent: "package.install", programs: "go", verb: /^(install|get)\b/ },
-  { intent: "package.install", programs: "apk uv poetry composer", verb: /^(add|pip install|require)\b/ },
-  { intent: "package.install", programs: "pacman", option: /^-S/ },
-  { intent: "package.install", programs: "dpkg rpm", option: /^(-i|--install|-[UiF][a-z]*)$/ },
-  { intent: "package.install", programs: "python python3", verb: /^pip install\b/, option: /^-m$/ },
-  { intent: "secret.read", programs: "gh", verb: /^auth token\b/ },
-  { intent: "secret.read", programs: "vault", verb: /^(read|kv get)\b/ },
-  {
-    intent: "secret.read",
-    programs: "aws",
-    verb: /^(secretsmanager get-secret-value|ssm get-parameters?)\b/,
-  },
-  { intent: "secret.read", programs: "gcloud", verb: /^(secrets versions access|auth print-access-token)\b/ },
-  { intent: "secret.read", programs: "kubectl", verb: /^get (secrets?)\b/ },
-  { intent: "secret.read", programs: "security", verb: /^find-(generic|internet)-password\b/ },
-  { intent: "secret.read", programs: "pass op", verb: /^(show|read|item get)\b/ },
-  { intent: "secret.read", programs: "printenv" },
-  {
-    intent: "network.send",
-    programs: "curl",
-    word: /^(-d.*|--data(-\w+)?(=.*)?|-F.*|--form(=.*)?|-T.*|--upload-file(=.*)?|--json(=.*)?|-X(POST|PUT|DELETE|PATCH)|POST|PUT|DELETE|PATCH)$/,
-  },
-  { intent: "network.send", programs: "wget", option: /^--(post|body)-(data|file)/ },
-  { intent: "network.send", programs: "nc ncat netcat socat telnet sendmail mail" },
-  { intent: "network.send", programs: "scp rsync", word: /^[^/-][^/]*:/ },
-  { intent: "network.send", programs: "ssh sftp ftp lftp" },
-  {
-    intent: "infra.destroy",
-    programs: "terraform tofu terragrunt pulumi",
-    verb: /^(destroy|state rm|apply -destroy)\b/,
-  },
-  { intent: "infra.destroy", programs: "terraform tofu", verb: /^apply\b/, option: /^-?-destroy$/ },
-  { intent: "infra.destroy", programs: "kubectl oc", verb: /^(delete|drain)\b/ },
-  { intent: "infra.destroy", programs: "helm", verb: /^(uninstall|delete)\b/ },
-  {
-    intent: "infra.destroy",
-    programs: "docker podman",
-    verb: /^((system|volume|image|container|network|builder) prune|volume rm|rm|rmi|compose down)\b/,
-  },
-  { intent: "infra.destroy", programs: "aws", verb: /^\S+ (delete-\S+|terminate-\S+|rm|rb)\b/ },
-  { intent: "infra.destroy", programs: "gcloud az", verb: /\bdelete\b/ },
-  { intent: "infra.destroy", programs: "redis-cli", verb: /^flush(all|db)\b/i },
-  { intent: "infra.destroy", programs: "dropdb dropuser" },
-  {
-    intent: "infra.destroy",
-    programs: "psql mysql sqlite3",
-    word: /\b(drop\s+(table|database|schema)|truncate|delete\s+from)\b/i,
-  },
-  { intent: "infra.change", programs: "terraform tofu terragrunt pulumi", verb: /^(apply|up|import)\b/ },
-  {
-    intent: "infra.change",
-    programs: "kubectl oc",
-    verb: /^(apply|create|scale|patch|edit|replace|rollout|set|label|annotate)\b/,
-  },
-  { intent: "infra.change", programs: "helm", verb: /^(install|upgrade|rollback)\b/ },
-  { intent: "privilege.raise", programs: "sudo doas su pkexec runuser" },
-  { intent: "disk.write", programs: "mkfs mkfs.ext4 fdisk parted wipefs" },
-  { intent: "disk.write", programs: "dd", word: /^of=\/dev\/(?!null$|stdout$|stderr$)/ },
-  {
-    intent: "permission.change",
-    programs: "chmod chown chgrp",
-    option: /^(-[a-zA-Z]*R[a-zA-Z]*|--recursive)$/,
-  },
-  {
-    intent: "permission.change",
-    programs: "chmod",
-    word: /^([0-7]?777|[ugoa]*\+[rwx]*s|[2467][0-7]{3}|a\+rwx)$/,
-  },
-  { intent: "process.kill", programs: "kill pkill killall" },
-  { intent: "system.stop", programs: "shutdown reboot halt poweroff" },
-  { intent: "system.stop", programs: "systemctl service", verb: /\b(stop|disable|mask|poweroff|reboot)\b/ },
-];
-
-const SECRET_PATHS =
-  /(^|\/)(\.ssh\/(id_\w+|.*_key|authorized_keys)$|\.aws\/credentials$|\.netrc$|\.npmrc$|\.pypirc$|\.pgpass$|\.git-credentials$|\.env(\.(?!example$|sample$|template$)[\w.]+)?$|\.kube\/config$|\.docker\/config\.json$|\.gnupg\/|\.config\/gh\/hosts\.yml$|\.vault-token$|id_(rsa|ed25519|ecdsa|dsa)$|credentials\.json$|[\w.-]+\.(pem|key|p12|pfx)$)|^\/etc\/(shadow|sudoers|gshadow)$|^\/proc\/[\w*$]+\/environ$/;
 /** Programs that carry files away, or open them, by words that the path table does not follow. */
-const CARRIERS = "scp rsync curl tar zip gpg openssl sqlite3 cp mv dd base64 xxd";
+const CARRIERS =
+  "scp rsync curl wget tar zip 7z gpg openssl sqlite3 cp mv ln dd base64 xxd rclone vim vi nano code source . ssh-add ssh";
+/** Programs that end what they are given. */
+const DELETERS = /^(rm|rmdir|unlink|shred|find|mv)$/;
+const SHELLS = /^(ba|da|z|k|a)?sh$/;
 
 const text = (word: Word): string =>
   word.kind === "literal" ? word.text : word.source.replace(/^"|"$/g, "");
 
 /** Intents of a command line, sorted, each once. */
-export function toIntents(parsed: ParsedCommand): readonly CommandIntent[] {
+export function toIntents(parsed: ParsedCommand, around: Surroundings = {}): readonly CommandIntent[] {
   const found = new Set<CommandIntent>();
-  for (const command of parsed.commands)
-    for (const rule of RULES) if (matches(rule, command)) found.add(rule.intent);
+  const add = (intents: readonly CommandIntent[]): void => intents.forEach((intent) => found.add(intent));
+  for (const command of parsed.commands) {
+    for (const one of [command, ...toRunByRunner(command)])
+      for (const rule of intentRules) if (matches(rule, one)) found.add(rule.intent);
+    if (isWideDelete(command, around)) found.add("file.delete.wide");
+    if (skipsHooks(command.assignments)) found.add("git.hooks.skip");
+  }
+  if (skipsHooks(parsed.assignments)) found.add("git.hooks.skip");
   for (const reason of parsed.opaque) {
     if (reason.kind === "inline_code") found.add("code.inline");
+    if (reason.kind === "inline_code" && isReverseShell(reason.detail)) found.add("reverse.shell");
     if (reason.kind === "code_from_input" && /^(pipe|<\()/.test(reason.detail)) found.add("pipe.to.shell");
   }
-  for (const { path } of parsed.writes)
-    if (/^\/dev\/(sd|hd|vd|nvme|disk|mmcblk|mapper)/.test(path)) found.add("disk.write");
-  for (const { path } of parsed.writes) if (/^\/dev\/(tcp|udp)\//.test(path)) found.add("network.send");
-  if (parsed.reads.some((path) => SECRET_PATHS.test(path))) found.add("secret.read");
-  for (const command of parsed.commands)
-    if (
-      hasName(CARRIERS, command.program) &&
-      command.argv.some(
-        (word) => !/\s/.test(text(word)) && SECRET_PATHS.test(text(word).replace(/^(if=|@|\w+=@)/, "")),
-      )
-    )
-      found.add("secret.read");
+  add(toWriteIntents(parsed.writes.map(({ path }) => path)));
+  add(toDeleteIntents(parsed.writes.filter(({ by }) => DELETERS.test(by)).map(({ path }) => path)));
+  add(toReadIntents(parsed.reads));
+  add(toReadIntents(parsed.commands.flatMap((command) => toCarriedWords(command))));
+  if (hasShellOnPipe(parsed)) found.add("reverse.shell");
+  // Whoever is asked for a credential gives a secret away.
+  if (found.has("credential.read")) found.add("secret.read");
   return [...found].sort();
 }
+
+/** Words that name files which a program carries away or opens, in ways that no table of paths follows. */
+export function toCarriedWords(command: SimpleCommand): string[] {
+  const isGitAdd =
+    command.program === "git" &&
+    /^(add|show|archive|stash)\b/.test(toOperands("git", command.argv.map(text)).join(" "));
+  if (!isGitAdd && !hasName(CARRIERS, command.program)) return [];
+  return command.argv
+    .map((word) => text(word).replace(/^(if=|@|[\w-]+=[@<]?)/, ""))
+    .filter((word) => word !== "" && !/[\s$`]|:\/\/|^-/.test(word));
+}
+
+/** `HUSKY=0 git commit` and its like. */
+function skipsHooks(assignments: readonly Assignment[]): boolean {
+  return assignments.some(
+    ({ name, value }) =>
+      (name === "HUSKY" && text(value) === "0") ||
+      (/^(HUSKY_SKIP_HOOKS|LEFTHOOK)$/.test(name) && /^(1|0|true|false)$/.test(text(value))) ||
+      (/^GIT_CONFIG_(KEY_\d+|PARAMETERS)$/.test(name) && /core\.hookspath/i.test(text(value))),
+  );
+}
+
+function isReverseShell(code: string): boolean {
+  return (
+    /socket/i.test(code) && /dup2|pty\.spawn|subprocess|child_process|\/bin\/(ba|z|da)?sh|exec\b/i.test(code)
+  );
+}
+
+/** `cat fifo | sh -i | nc host port > fifo`: a shell between two ends of a connection. */
+function hasShellOnPipe({ commands }: ParsedCommand): boolean {
+  const piped = commands.filter(({ input, within }) => input === "pipe" || within.includes("pipe"));
+  return (
+    piped.some(({ program }) => /^(nc|ncat|netcat|socat|telnet)$/.test(program)) &&
+    piped.some(({ program, input }) => SHELLS.test(program) && input === "pipe")
+  );
+}
+
+/** What `npx serverless deploy` and its like run: the program by its words, though the package may bring any other. */
+function toRunByRunner(command: SimpleCommand): SimpleCommand[] {
+  const verbs = RUNNERS.get(command.program);
+  if (verbs === undefined) return [];
+  const rest = command.argv.filter((word) => !text(word).startsWith("-"));
+  const program = verbs === "" ? rest[0] : hasName(verbs, text(rest[0] ?? NOTHING)) ? rest[1] : undefined;
+  if (program?.kind !== "literal") return [];
+  const name = program.text.replace(/(.)@[^/]*$/, "$1").replace(/^.*\//, "");
+  const argv = command.argv.slice(command.argv.indexOf(program) + 1);
+  return [{ ...command, program: name, argv }];
+}
+const NOTHING: Word = { kind: "literal", text: "" };
+const RUNNERS: ReadonlyMap<string, string> = new Map([
+  ["npx", ""],
+  ["bunx", ""],
+  ["pnpx", ""],
+  ["uvx", ""],
+  ["pipx", "run"],
+  ["npm", "exec x"],
+  ["pnpm", "exec dlx"],
+  ["yarn", "exec dlx"],
+  ["bun", "x"],
+  ["uv", "run"],
+  ["poetry", "run"],
+  ["bundle", "exec"],
+]);
 
 function matches(rule: IntentRule, command: SimpleCommand): boolean {
   if (!hasName(rule.programs, command.program)) return false;
   const words = command.argv.map(text);
+  const some = (pattern: RegExp): boolean => words.some((word) => pattern.test(word));
   if (
     rule.option !== undefined &&
     !words.some((word) => word.startsWith("-") && rule.option?.test(word) === true)
   )
     return false;
-  if (rule.word !== undefined && !words.some((word) => rule.word?.test(word) === true)) return false;
+  if (rule.word !== undefined && !some(rule.word)) return false;
+  if (rule.unless !== undefined && some(rule.unless)) return false;
+  if (rule.line !== undefined && !rule.line.test(` ${words.join(" ")} `)) return false;
   return rule.verb === undefined || rule.verb.test(toOperands(command.program, words).join(" "));
 }
 

@@ -25,6 +25,7 @@ export abstract class CommandRunner {
   protected readonly commands: SimpleCommand[] = [];
   protected readonly writes = new Map<string, WrittenPath>();
   protected readonly reads = new Set<string>();
+  protected readonly unresolvedReads = new Set<string>();
   protected readonly operands = new Set<string>();
   protected readonly opaque = new Map<string, OpaqueReason>();
   /** A function's or a loop's body was read with the directory of its definition. */
@@ -96,6 +97,7 @@ export abstract class CommandRunner {
   ): void {
     const isNamed = !path.includes("/");
     const directories = place.shell.directories;
+    const inputText = place.stdin.text ?? place.stdin.piped;
     this.commands.push({
       program,
       path,
@@ -112,6 +114,7 @@ export abstract class CommandRunner {
       cwd: directories?.length === 1 ? directories[0] : undefined,
       where: place.where,
       input: place.stdin.kind,
+      ...(inputText === undefined ? {} : { inputText }),
       risk: PROGRAM_TABLE.get(program)?.risk ?? "unknown",
     });
   }
@@ -161,6 +164,7 @@ export abstract class CommandRunner {
       const effects = toPathEffects(program, argv, place.shell.directories);
       for (const write of effects.writes) this.addWrite(write);
       for (const read of effects.reads) this.reads.add(read);
+      for (const read of effects.unresolvedReads) this.unresolvedReads.add(read);
       for (const { kind, detail, ...more } of effects.opaque) this.report(kind, detail, more);
     }
     const launches = [...toLaunches(program, argv), ...toEmbedded(program, argv)];

@@ -1,14 +1,19 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { readCorpus } from "../../../test/corpus/commands/corpus.ts";
 import { toIntents } from "./command-intents.ts";
+import { loadSqlParser } from "../sql/load-sql-parser.ts";
+import type { SqlParser } from "../sql/load-sql-parser.ts";
+import { judgeSqlOf } from "../sql/sql-in-commands.ts";
 import { loadBashParser } from "./load-bash-parser.ts";
 import { parseCommand } from "./parse-command.ts";
 import type { ParsedCommand } from "./parsed-command.ts";
 import type { BashParser } from "./syntax-tree.ts";
 
 let parser: BashParser;
+let sql: SqlParser;
 beforeAll(async () => {
   parser = await loadBashParser();
+  sql = await loadSqlParser();
 });
 const parse = (text: string, home?: string): ParsedCommand =>
   parseCommand(parser, text, home === undefined ? { cwd: "/project" } : { cwd: "/project", home });
@@ -31,7 +36,11 @@ describe.each([...new Set(corpus.map(({ family }) => family))])("the corpus fami
       expect(programs).toEqual(sorted(expected.programs));
       expect(writes).toEqual(sorted(expected.writes));
     }
-    const intents: string[] = [...toIntents(parsed)];
+    const isDestroying = parsed.commands.some((command) => judgeSqlOf(sql, command)?.isDestroying === true);
+    const intents = sorted([
+      ...toIntents(parsed, { workspace: "/project", home: "/home/u" }),
+      ...(isDestroying ? ["infra.destroy"] : []),
+    ]);
     const dangerous = expected.dangerous.filter((intent) => intent !== "none").sort();
     expect(intents).toEqual(expected.opaque ? expect.arrayContaining(dangerous) : dangerous);
   });

@@ -9,6 +9,8 @@ export type ParsedCommand = {
   readonly commands: readonly SimpleCommand[];
   readonly writes: readonly WrittenPath[];
   readonly reads: readonly string[];
+  /** Words that name what is read, but not which file. A fact for rules; it makes nothing opaque. */
+  readonly unresolvedReads: readonly string[];
   /** Files whose content is code that runs: their digests belong into the plan. Resolved where the directory is known. */
   readonly operands: readonly string[];
   readonly assignments: readonly Assignment[];
@@ -70,6 +72,8 @@ export type SimpleCommand = {
   readonly cwd: string | undefined;
   readonly where: Where;
   readonly input: Input;
+  /** What it reads there, where the text says so: a here-document, or what a plain `echo` prints. */
+  readonly inputText?: Word;
   readonly risk: Risk;
 };
 

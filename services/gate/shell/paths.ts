@@ -19,7 +19,12 @@ export function resolvePath(from: string, path: string): string {
   return `${root}${up}${tail}` === "" ? "/" : `${root}${up}${tail}`;
 }
 
-export type PathEffects = { writes: WrittenPath[]; reads: string[]; opaque: OpaqueReason[] };
+export type PathEffects = {
+  writes: WrittenPath[];
+  reads: string[];
+  unresolvedReads: string[];
+  opaque: OpaqueReason[];
+};
 
 /** The directories that a command may run in: several after a `cd` that may have failed, none known after one that is not fixed. */
 export type Directories = readonly string[] | undefined;
@@ -42,7 +47,7 @@ export function toPaths(word: Word, directories: Directories): string[] | undefi
 
 /** Reads the paths that a program writes and reads from its words. */
 export function toPathEffects(program: string, args: readonly Word[], directories: Directories): PathEffects {
-  const effects: PathEffects = { writes: [], reads: [], opaque: [] };
+  const effects: PathEffects = { writes: [], reads: [], unresolvedReads: [], opaque: [] };
   const write = (word: Word, extent: WrittenPath["extent"]): void => {
     if (word.kind === "unresolved" && /^[<>]\(/.test(word.source)) return;
     const paths = toPaths(word, directories);
@@ -67,10 +72,11 @@ export function toPathEffects(program: string, args: readonly Word[], directorie
     }
   };
   const read = (word: Word): void => {
-    effects.reads.push(
-      ...(toPaths(word, directories) ??
-        (word.kind === "unresolved" && word.reason === "glob" ? [word.source] : [])),
-    );
+    if (word.kind === "literal" && (word.text === "-" || word.text === "")) return;
+    if (word.kind === "unresolved" && /^[<>]\(/.test(word.source)) return;
+    const paths = toPaths(word, directories) ?? toGlobPaths(word, directories);
+    if (paths === undefined) effects.unresolvedReads.push(word.kind === "literal" ? word.text : word.source);
+    else effects.reads.push(...paths);
   };
   const here: Word = { kind: "literal", text: "." };
   const special = SPECIAL.get(program);
@@ -121,6 +127,13 @@ export function toPathEffects(program: string, args: readonly Word[], directorie
   if (shape.reads === "after_first") after.forEach(read);
   if (shape.reads === "but_last") operands.slice(0, -1).forEach(read);
   return effects;
+}
+
+/** A glob as a path with its signs in it: `/project/src/*.ts`. Which files it finds is for whoever sees the disk. */
+function toGlobPaths(word: Word, directories: Directories): string[] | undefined {
+  if (word.kind !== "unresolved" || word.reason !== "glob" || /[$`'"\\]/.test(word.source)) return undefined;
+  if (/^[/~]/.test(word.source)) return [resolvePath("/", word.source)];
+  return directories?.map((directory) => resolvePath(directory, word.source));
 }
 
 /** `sed -i.bak`: the letters behind `-i` name the copy that is kept. */

@@ -2,8 +2,11 @@ import type { Input, Layer, Where, Word } from "./parsed-command.ts";
 import type { Directories } from "./paths.ts";
 import type { SyntaxNode } from "./syntax-tree.ts";
 
-/** Where the command line is run: relative paths are resolved against `cwd`, `~` stays when `home` is not known. */
-export type ParseContext = { readonly cwd: string; readonly home?: string };
+/**
+ * Where the command line is run: relative paths are resolved against `cwd`, and are not known without one; `~` stays
+ * when `home` is not known.
+ */
+export type ParseContext = { readonly cwd?: string; readonly home?: string };
 
 export const CHANGES_DIRECTORY = /(^|[^\w.-])(cd|pushd|popd)([^\w.-]|$)/;
 const MAX_DIRECTORIES = 4;
@@ -27,7 +30,12 @@ export function toBareScript(source: string): Script {
     setsHome: /(^|[^$\w{])HOME\b/.test(source),
   };
 }
-export type Stdin = { readonly kind: Input; readonly text?: Word };
+export type Stdin = {
+  readonly kind: Input;
+  readonly text?: Word;
+  /** What the command in front of a pipe prints. It is never read as a script: that stays opaque. */
+  readonly piped?: Word;
+};
 export type Tail = { readonly stdin: Stdin | undefined; readonly redirects: readonly SyntaxNode[] };
 export type Place = {
   readonly shell: Shell;

@@ -33,7 +33,10 @@ export class SyntaxWalk extends CommandRunner {
 
   run(text: string): ParsedCommand {
     this.runCode(text, {
-      shell: { directories: [resolvePath("/", this.context.cwd)], lastCd: undefined },
+      shell: {
+        directories: this.context.cwd === undefined ? undefined : [resolvePath("/", this.context.cwd)],
+        lastCd: undefined,
+      },
       script: toBareScript(""),
       within: [],
       wrappers: [],
@@ -55,6 +58,7 @@ export class SyntaxWalk extends CommandRunner {
       commands: this.commands,
       writes: [...this.writes.values()],
       reads: [...this.reads],
+      unresolvedReads: [...this.unresolvedReads],
       operands: [...this.operands],
       assignments: this.assignments,
       opaque: [...this.opaque.values()],
@@ -273,7 +277,11 @@ export class SyntaxWalk extends CommandRunner {
     const stages = node.children.filter(({ type }) => type !== "|" && type !== "|&");
     const steps = stages.map((child, index) => {
       const inner = this.toCopy(withoutTail(place), "pipe");
-      const stage: Place = index === 0 ? inner : { ...inner, stdin: { kind: "pipe" } };
+      const before = stages[index - 1];
+      const stage: Place =
+        before === undefined
+          ? inner
+          : { ...inner, stdin: { kind: "pipe", ...this.toPrinted(before, place) } };
       const isLast = index === stages.length - 1;
       return () => (isLast ? this.visitLast(child, stage, place.tail) : this.visit(child, stage));
     });
@@ -283,6 +291,20 @@ export class SyntaxWalk extends CommandRunner {
         place.shell.lastCd = undefined;
       },
     );
+  }
+
+  /** What a command prints for the next one of its pipe, when it is a plain `echo` or `printf` of fixed words. */
+  private toPrinted(node: SyntaxNode, place: Place): { readonly piped?: Word } {
+    if (node.type !== "command" || node.children.some(({ type }) => /_redirect$/.test(type))) return {};
+    const words = toRuns(node.children).flatMap((run) => toWords(run, this.toScope(place, node.start)));
+    const texts = words.flatMap((word) => (word.kind === "literal" ? [word.text] : []));
+    const [program, ...rest] = texts;
+    if (texts.length !== words.length || rest.some((text) => text.includes("\\"))) return {};
+    if (program === "echo" && rest[0]?.startsWith("-") !== true)
+      return { piped: { kind: "literal", text: rest.join(" ") } };
+    if (program === "printf" && rest.length === 1 && /^[^%-][^%]*$/.test(rest[0] ?? ""))
+      return { piped: { kind: "literal", text: rest[0] ?? "" } };
+    return {};
   }
 
   /** After `cd a &&` only the new directory is left; after the list both may be. */
@@ -443,6 +465,7 @@ export class SyntaxWalk extends CommandRunner {
     const paths = toPaths(word, place.shell.directories);
     if (/^<$|^<&$/.test(symbol)) {
       for (const path of paths ?? []) this.reads.add(path);
+      if (paths === undefined) this.unresolvedReads.add(toSource(word));
       return;
     }
     if (target.type === "process_substitution") return;

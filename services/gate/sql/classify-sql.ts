@@ -55,13 +55,18 @@ function toPlainSql(text: string, dialect: SqlDialect): { readonly sql: string }
   if (dialect === "psql") return toPsqlText(text);
   // Readings differ in comments, escapes, dollar quotes and quoted names: a statement could hide in one of them.
   if (/\/\*|\\|#|\$|--(?!\s|$)/.test(text)) return "opaque";
+  if (dialect === "sqlite" && showingDots.test(text)) return "reads";
   if (/^\s*(?:show|describe|desc|use)\s+[\w\s.]{1,200};?\s*$/i.test(text)) return "reads";
   if (!text.includes("`")) return { sql: text };
   return /["']/.test(text) ? "opaque" : { sql: text.replaceAll("`", '"') };
 }
 
+const showingDots =
+  /^\s*\.(?:tables|schema|indexes|databases|headers|mode|help|show|width|stats)(?:\s+[\w.]+)*\s*$/;
+
 /** Commands of psql that only show; each other one may run a program, a file or what a query returns. */
-const showsOnly = /^\s*\\(?:d[A-Za-z]{0,3}[S+]{0,2}|l\+?|conninfo|q|x|timing|encoding|z|pset pager off)(?:\s+[\w.*"]+)?\s*$/;
+const showsOnly =
+  /^\s*\\(?:d[A-Za-z]{0,3}[S+]{0,2}|l\+?|conninfo|q|x|timing|encoding|z|pset pager off)(?:\s+[\w.*"]+)?\s*$/;
 
 function toPsqlText(text: string): { readonly sql: string } | "opaque" {
   const sql = text
@@ -77,7 +82,8 @@ function toPsqlText(text: string): { readonly sql: string } | "opaque" {
 
 type Judged = { readonly effects: readonly SqlEffect[]; readonly isDestroying?: boolean };
 
-const reading = /^(?:SelectStmt|VariableShowStmt|DeclareCursorStmt|FetchStmt|ClosePortalStmt|PrepareStmt|DeallocateStmt|ListenStmt|UnlistenStmt|ReturnStmt)$/;
+const reading =
+  /^(?:SelectStmt|VariableShowStmt|DeclareCursorStmt|FetchStmt|ClosePortalStmt|PrepareStmt|DeallocateStmt|ListenStmt|UnlistenStmt|ReturnStmt)$/;
 const writing =
   /^(?:InsertStmt|UpdateStmt|DeleteStmt|MergeStmt|TruncateStmt|RefreshMatViewStmt|NotifyStmt|CheckPointStmt|LockStmt|VacuumStmt|ConstraintsSetStmt)$/;
 const defining =
@@ -100,13 +106,15 @@ function judgeStatement(tag: string, body: SqlNode): Judged {
 
 function judgeTag(tag: string, body: SqlNode): Judged {
   if (reading.test(tag) || tag === "ExplainStmt") return { effects: ["read"] };
-  if (tag === "TransactionStmt") return { effects: [/PREPARE/.test(String(body["kind"])) ? "write" : "read"] };
+  if (tag === "TransactionStmt")
+    return { effects: [/PREPARE/.test(String(body["kind"])) ? "write" : "read"] };
   if (tag === "VariableSetStmt") return { effects: [judgeSetting(body)] };
   if (tag === "CopyStmt") return { effects: [judgeCopy(body)] };
   if (tag === "TruncateStmt" || (tag === "DeleteStmt" && body["whereClause"] === undefined))
     return { effects: ["write"], isDestroying: true };
   if (writing.test(tag)) return { effects: ["write"] };
-  if (/^CreateFunctionStmt$|^CreatePLangStmt$|^CreateExtensionStmt$/.test(tag)) return { effects: ["ddl", "opaque"] };
+  if (/^CreateFunctionStmt$|^CreatePLangStmt$|^CreateExtensionStmt$/.test(tag))
+    return { effects: ["ddl", "opaque"] };
   if (droppingAll.test(tag)) return { effects: ["ddl"], isDestroying: true };
   if (defining.test(tag)) return { effects: ["ddl"] };
   // DO, CALL, EXECUTE, LOAD, DISCARD, and whatever a later grammar knows.
@@ -152,7 +160,10 @@ function judgeParts(body: SqlNode): Judged {
       else if (field === "lockingClause") effects.add("write");
       else if (field === "FuncCall") effects.add(judgeFunction(toNode(value)));
       else if (field === "A_Expr" && isForeignOperator(toNode(value))) effects.add("opaque");
-      else if (field === "AlterTableCmd" && /AT_Drop(?:Column|Constraint)/.test(String(toNode(value)["subtype"])))
+      else if (
+        field === "AlterTableCmd" &&
+        /AT_Drop(?:Column|Constraint)/.test(String(toNode(value)["subtype"]))
+      )
         isDestroying = true;
       else if (/^[A-Z]\w*Stmt$/.test(field)) {
         const found = judgeTag(field, toNode(value));

@@ -1,0 +1,124 @@
+import type { JsonObject } from "../../schemas/gate.ts";
+import { resolvePath } from "./classify-paths.ts";
+import { parseCommand } from "./shell/parse-command.ts";
+import type { OpaqueReason, ParsedCommand } from "./shell/parsed-command.ts";
+import type { BashParser } from "./shell/syntax-tree.ts";
+import { classifyVariable } from "./shell/variable-table.ts";
+
+/** Parses a command line in a folder; the same one is parsed once. */
+export type ParseCommand = (text: string, cwd: string | undefined) => ParsedCommand;
+
+const keptTextsMax = 512;
+const keptCharsMax = 262_144;
+
+/** Parsing is pure, and agents repeat themselves: what was parsed lately is kept, within bounds. */
+export function createParse(bash: BashParser, home: string | undefined): ParseCommand {
+  const kept = new Map<string, ParsedCommand>();
+  let keptChars = 0;
+  return (text, cwd) => {
+    const key = `${cwd ?? ""}\0${text}`;
+    const before = kept.get(key);
+    if (before !== undefined) {
+      kept.delete(key);
+      kept.set(key, before);
+      return before;
+    }
+    const parsed = parseCommand(bash, text, {
+      ...(cwd === undefined ? {} : { cwd }),
+      ...(home === undefined ? {} : { home }),
+    });
+    if (key.length > keptCharsMax / 16) return parsed;
+    kept.set(key, parsed);
+    keptChars += key.length;
+    for (const oldest of kept.keys()) {
+      if (kept.size <= keptTextsMax && keptChars <= keptCharsMax) break;
+      kept.delete(oldest);
+      keptChars -= oldest.length;
+    }
+    return parsed;
+  };
+}
+
+/** A list of words as the command line that runs just them. One with blanks alone is a command line already. */
+export function toCommandText(words: readonly string[]): string {
+  const [first = ""] = words;
+  if (words.length === 1 && /\s/.test(first)) return first;
+  return words
+    .map((word) => (/^[\w@%+:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
+    .join(" ");
+}
+
+const folderFields = ["workdir", "cwd", "working_directory"];
+/** A shell that is no kin of bash, as the program that the runtime would start. */
+const foreignShell = /(?:^|[/\\])(?:powershell|pwsh|cmd|fish|csh|tcsh|nu|xonsh|elvish)(?:\.exe)?$/i;
+const foreignTool = /powershell|pwsh/i;
+
+/** What the texts of a call run together. */
+export function readCommand(
+  texts: readonly string[],
+  call: {
+    readonly input: JsonObject;
+    readonly workingDirectory: string | undefined;
+    readonly home: string | undefined;
+    /** Names by which the runtime and the catalogue know the tool. */
+    readonly names: readonly string[];
+  },
+  parse: ParseCommand,
+): ParsedCommand {
+  const cwd = toFolder(call.input, call.workingDirectory, call.home);
+  const shell = call.input["shell"];
+  const foreign =
+    typeof shell === "string" && foreignShell.test(shell)
+      ? shell
+      : call.names.find((name) => foreignTool.test(name));
+  if (foreign !== undefined)
+    return join(
+      [],
+      texts.map((text) => ({ kind: "foreign_shell", detail: text.slice(0, 2_000), program: foreign })),
+    );
+  return join(
+    texts.map((text) => parse(text, cwd)),
+    toEnvironmentReasons(call.input),
+  );
+}
+
+/** The folder that the command runs in; undefined when no text tells. */
+function toFolder(
+  input: JsonObject,
+  workingDirectory: string | undefined,
+  home: string | undefined,
+): string | undefined {
+  for (const field of folderFields) {
+    const given = input[field];
+    if (typeof given !== "string" || given === "") continue;
+    const folder = resolvePath(workingDirectory, home, given);
+    return folder.startsWith("/") ? folder : undefined;
+  }
+  return workingDirectory?.startsWith("/") === true ? workingDirectory : undefined;
+}
+
+/** Variables that the runtime sets for the command, where they change what runs. */
+function toEnvironmentReasons(input: JsonObject): OpaqueReason[] {
+  const environment = input["env"];
+  if (typeof environment !== "object" || environment === null || Array.isArray(environment)) return [];
+  return Object.entries(environment)
+    .filter(
+      ([name, value]) => classifyVariable(name, typeof value === "string" ? value : undefined) !== "none",
+    )
+    .slice(0, 100)
+    .map(([name]): OpaqueReason => ({ kind: "environment", detail: name.slice(0, 200) }));
+}
+
+function join(parsed: readonly ParsedCommand[], reasons: readonly OpaqueReason[]): ParsedCommand {
+  const [only] = parsed;
+  if (only !== undefined && parsed.length === 1 && reasons.length === 0) return only;
+  return {
+    commands: parsed.flatMap(({ commands }) => commands),
+    writes: parsed.flatMap(({ writes }) => writes),
+    reads: parsed.flatMap(({ reads }) => reads),
+    unresolvedReads: parsed.flatMap(({ unresolvedReads }) => unresolvedReads),
+    operands: parsed.flatMap(({ operands }) => operands),
+    assignments: parsed.flatMap(({ assignments }) => assignments),
+    opaque: [...parsed.flatMap(({ opaque }) => opaque), ...reasons],
+  };
+}
