@@ -430,6 +430,19 @@ export const sharedSources: readonly AvroEnum[] = [
       "blocked"
     ],
     "default": "unknown"
+  },
+  {
+    "type": "enum",
+    "name": "BreakerScope",
+    "namespace": "fabric",
+    "symbols": [
+      "unknown",
+      "correlation",
+      "agent",
+      "tenant",
+      "all"
+    ],
+    "default": "unknown"
   }
 ];
 
@@ -1372,6 +1385,228 @@ export const summarySources: Readonly<Record<EventType, AvroRecord>> = {
       }
     ]
   },
+  "agent.effect.attempted": {
+    "type": "record",
+    "name": "AgentEffectAttemptedSummary",
+    "namespace": "fabric",
+    "doc": "An effect was sent to the resource. What came of it is told by a receipt, or by nothing.",
+    "fields": [
+      {
+        "name": "effect_class",
+        "type": "EffectClass"
+      },
+      {
+        "name": "connector",
+        "type": "string",
+        "doc": "What carries it out, such as http."
+      },
+      {
+        "name": "idempotency_key_digest",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null,
+        "doc": "sha256: and hex over the key that the resource is given."
+      }
+    ]
+  },
+  "agent.effect.receipted": {
+    "type": "record",
+    "name": "AgentEffectReceiptedSummary",
+    "namespace": "fabric",
+    "doc": "The resource answered.",
+    "fields": [
+      {
+        "name": "effect_class",
+        "type": "EffectClass"
+      },
+      {
+        "name": "outcome",
+        "type": "Outcome"
+      },
+      {
+        "name": "duration_ms",
+        "type": [
+          "null",
+          "long"
+        ],
+        "default": null,
+        "doc": "From sending to the answer."
+      },
+      {
+        "name": "status",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null,
+        "doc": "The resource's own word for it, such as an HTTP status."
+      }
+    ]
+  },
+  "agent.effect.unresolved": {
+    "type": "record",
+    "name": "AgentEffectUnresolvedSummary",
+    "namespace": "fabric",
+    "doc": "Whether the effect happened is not known: the answer is lost. Never sent again blindly.",
+    "fields": [
+      {
+        "name": "effect_class",
+        "type": "EffectClass"
+      },
+      {
+        "name": "cause",
+        "type": {
+          "type": "enum",
+          "name": "UnresolvedCause",
+          "symbols": [
+            "unknown",
+            "timeout",
+            "connection_lost",
+            "crash"
+          ],
+          "default": "unknown"
+        }
+      }
+    ]
+  },
+  "agent.effect.reconciled": {
+    "type": "record",
+    "name": "AgentEffectReconciledSummary",
+    "namespace": "fabric",
+    "doc": "The resource was asked by its idempotency key what became of an effect.",
+    "fields": [
+      {
+        "name": "effect_class",
+        "type": "EffectClass"
+      },
+      {
+        "name": "outcome",
+        "type": "Outcome"
+      },
+      {
+        "name": "reconciled_by",
+        "type": "string",
+        "doc": "reconciler, or the person who settled it."
+      }
+    ]
+  },
+  "agent.effect.ungated": {
+    "type": "record",
+    "name": "AgentEffectUngatedSummary",
+    "namespace": "fabric",
+    "doc": "A tool ran without a decision of the gate before it.",
+    "fields": [
+      {
+        "name": "effect_class",
+        "type": "EffectClass"
+      },
+      {
+        "name": "evidence",
+        "type": {
+          "type": "enum",
+          "name": "UngatedEvidence",
+          "symbols": [
+            "unknown",
+            "result_without_decision",
+            "session_without_gate",
+            "unfinished_item",
+            "rerun_outside_sandbox"
+          ],
+          "default": "unknown"
+        }
+      },
+      {
+        "name": "detail",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null,
+        "doc": "Masked, at most 512 characters."
+      }
+    ]
+  },
+  "agent.plan.diverged": {
+    "type": "record",
+    "name": "AgentPlanDivergedSummary",
+    "namespace": "fabric",
+    "doc": "What ran is not the plan that was agreed to.",
+    "fields": [
+      {
+        "name": "decision_id",
+        "type": "string"
+      },
+      {
+        "name": "expected_digest",
+        "type": "string"
+      },
+      {
+        "name": "actual_digest",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null
+      },
+      {
+        "name": "detail",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null,
+        "doc": "Masked, at most 512 characters."
+      }
+    ]
+  },
+  "agent.episode.labelled": {
+    "type": "record",
+    "name": "AgentEpisodeLabelledSummary",
+    "namespace": "fabric",
+    "doc": "A person judged an episode. The last one by an author counts; the actor is the author.",
+    "fields": [
+      {
+        "name": "episode_id",
+        "type": "string"
+      },
+      {
+        "name": "label",
+        "type": "string",
+        "doc": "Lower case word, such as good, bad, unsafe."
+      },
+      {
+        "name": "score",
+        "type": [
+          "null",
+          "int"
+        ],
+        "default": null,
+        "doc": "0-100."
+      },
+      {
+        "name": "note",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null,
+        "doc": "Masked, at most 2,000 characters."
+      },
+      {
+        "name": "author",
+        "type": "string"
+      },
+      {
+        "name": "labelled_at",
+        "type": {
+          "type": "long",
+          "logicalType": "timestamp-millis"
+        }
+      }
+    ]
+  },
   "fabric.adapter.unrecognized": {
     "type": "record",
     "name": "FabricAdapterUnrecognizedSummary",
@@ -1593,6 +1828,413 @@ export const summarySources: Readonly<Record<EventType, AvroRecord>> = {
           ],
           "default": "unknown"
         }
+      }
+    ]
+  },
+  "fabric.cost.corrected": {
+    "type": "record",
+    "name": "FabricCostCorrectedSummary",
+    "namespace": "fabric",
+    "doc": "A person corrects the ledger by a new entry; no entry is ever changed.",
+    "fields": [
+      {
+        "name": "correction_id",
+        "type": "string",
+        "doc": "Names the correction: the same one again changes nothing."
+      },
+      {
+        "name": "corrects_event_id",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null,
+        "doc": "Event whose entries it corrects."
+      },
+      {
+        "name": "account",
+        "type": "string"
+      },
+      {
+        "name": "amount_micros",
+        "type": "long",
+        "doc": "Millionths of the price list's currency; negative takes away."
+      },
+      {
+        "name": "cause",
+        "type": "string"
+      },
+      {
+        "name": "author",
+        "type": "string"
+      }
+    ]
+  },
+  "fabric.cost.anomalous": {
+    "type": "record",
+    "name": "FabricCostAnomalousSummary",
+    "namespace": "fabric",
+    "doc": "A scope spent much more than its own history says.",
+    "fields": [
+      {
+        "name": "scope",
+        "type": {
+          "type": "enum",
+          "name": "CostScope",
+          "symbols": [
+            "unknown",
+            "tenant",
+            "agent",
+            "user",
+            "model",
+            "tool",
+            "correlation"
+          ],
+          "default": "unknown"
+        }
+      },
+      {
+        "name": "scope_id",
+        "type": "string"
+      },
+      {
+        "name": "window_started_at",
+        "type": {
+          "type": "long",
+          "logicalType": "timestamp-millis"
+        }
+      },
+      {
+        "name": "window_ms",
+        "type": "long"
+      },
+      {
+        "name": "observed_micros",
+        "type": "long"
+      },
+      {
+        "name": "expected_micros",
+        "type": "long"
+      }
+    ]
+  },
+  "fabric.budget.crossed": {
+    "type": "record",
+    "name": "FabricBudgetCrossedSummary",
+    "namespace": "fabric",
+    "doc": "Spending passed a limit.",
+    "fields": [
+      {
+        "name": "budget_id",
+        "type": "string"
+      },
+      {
+        "name": "scope",
+        "type": {
+          "type": "enum",
+          "name": "BudgetScope",
+          "symbols": [
+            "unknown",
+            "tenant",
+            "agent",
+            "user",
+            "model",
+            "tool",
+            "correlation"
+          ],
+          "default": "unknown"
+        }
+      },
+      {
+        "name": "scope_id",
+        "type": "string"
+      },
+      {
+        "name": "limit_kind",
+        "type": {
+          "type": "enum",
+          "name": "LimitKind",
+          "symbols": [
+            "unknown",
+            "soft",
+            "hard"
+          ],
+          "default": "unknown"
+        }
+      },
+      {
+        "name": "limit_micros",
+        "type": "long"
+      },
+      {
+        "name": "spent_micros",
+        "type": "long"
+      },
+      {
+        "name": "period",
+        "type": "string",
+        "doc": "Such as 2026-11."
+      }
+    ]
+  },
+  "fabric.takeover.opened": {
+    "type": "record",
+    "name": "FabricTakeoverOpenedSummary",
+    "namespace": "fabric",
+    "doc": "Work waits for a person.",
+    "fields": [
+      {
+        "name": "item_id",
+        "type": "string"
+      },
+      {
+        "name": "cause",
+        "type": {
+          "type": "enum",
+          "name": "TakeoverCause",
+          "symbols": [
+            "unknown",
+            "deferred",
+            "gate_timeout",
+            "effect_unresolved",
+            "letter",
+            "effect_ungated",
+            "approval_expired",
+            "breaker",
+            "plan_diverged",
+            "adapter_unrecognized",
+            "gap",
+            "budget"
+          ],
+          "default": "unknown"
+        }
+      },
+      {
+        "name": "cause_key",
+        "type": "string",
+        "doc": "Items of one key are one item."
+      },
+      {
+        "name": "title",
+        "type": "string",
+        "doc": "Masked, at most 256 characters."
+      },
+      {
+        "name": "due_at",
+        "type": {
+          "type": "long",
+          "logicalType": "timestamp-millis"
+        }
+      }
+    ]
+  },
+  "fabric.takeover.claimed": {
+    "type": "record",
+    "name": "FabricTakeoverClaimedSummary",
+    "namespace": "fabric",
+    "doc": "A person works on an item until the lease ends.",
+    "fields": [
+      {
+        "name": "item_id",
+        "type": "string"
+      },
+      {
+        "name": "claimed_by",
+        "type": "string"
+      },
+      {
+        "name": "lease_ends_at",
+        "type": {
+          "type": "long",
+          "logicalType": "timestamp-millis"
+        }
+      }
+    ]
+  },
+  "fabric.takeover.noted": {
+    "type": "record",
+    "name": "FabricTakeoverNotedSummary",
+    "namespace": "fabric",
+    "doc": "A person wrote down something about an item.",
+    "fields": [
+      {
+        "name": "item_id",
+        "type": "string"
+      },
+      {
+        "name": "author",
+        "type": "string"
+      },
+      {
+        "name": "note",
+        "type": "string",
+        "doc": "Masked, at most 2,000 characters."
+      }
+    ]
+  },
+  "fabric.takeover.reassigned": {
+    "type": "record",
+    "name": "FabricTakeoverReassignedSummary",
+    "namespace": "fabric",
+    "doc": "An item goes to another person.",
+    "fields": [
+      {
+        "name": "item_id",
+        "type": "string"
+      },
+      {
+        "name": "from_person",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null
+      },
+      {
+        "name": "to_person",
+        "type": "string"
+      },
+      {
+        "name": "reassigned_by",
+        "type": "string"
+      }
+    ]
+  },
+  "fabric.takeover.resolved": {
+    "type": "record",
+    "name": "FabricTakeoverResolvedSummary",
+    "namespace": "fabric",
+    "doc": "A person closed an item. A proposal is a proposal: nothing acts on it by itself.",
+    "fields": [
+      {
+        "name": "item_id",
+        "type": "string"
+      },
+      {
+        "name": "resolved_by",
+        "type": "string"
+      },
+      {
+        "name": "outcome",
+        "type": {
+          "type": "enum",
+          "name": "TakeoverOutcome",
+          "symbols": [
+            "unknown",
+            "no_action",
+            "approval_proposed",
+            "redrive_proposed",
+            "incident_proposed",
+            "fixed_elsewhere"
+          ],
+          "default": "unknown"
+        }
+      },
+      {
+        "name": "note",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null,
+        "doc": "Masked, at most 2,000 characters."
+      },
+      {
+        "name": "proposal",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null,
+        "doc": "What is proposed, for a person to carry out."
+      }
+    ]
+  },
+  "fabric.takeover.breached": {
+    "type": "record",
+    "name": "FabricTakeoverBreachedSummary",
+    "namespace": "fabric",
+    "doc": "An item is older than its kind may be.",
+    "fields": [
+      {
+        "name": "item_id",
+        "type": "string"
+      },
+      {
+        "name": "due_at",
+        "type": {
+          "type": "long",
+          "logicalType": "timestamp-millis"
+        }
+      }
+    ]
+  },
+  "fabric.breaker.tripped": {
+    "type": "record",
+    "name": "FabricBreakerTrippedSummary",
+    "namespace": "fabric",
+    "doc": "A scope is read-only from here on.",
+    "fields": [
+      {
+        "name": "scope",
+        "type": "BreakerScope"
+      },
+      {
+        "name": "scope_id",
+        "type": "string"
+      },
+      {
+        "name": "measure",
+        "type": {
+          "type": "enum",
+          "name": "BreakerMeasure",
+          "symbols": [
+            "unknown",
+            "fan_out",
+            "cost_rate",
+            "failure_rate",
+            "denial_rate",
+            "lag"
+          ],
+          "default": "unknown"
+        }
+      },
+      {
+        "name": "observed",
+        "type": "long",
+        "doc": "In the measure's unit: a count, micros a minute, per mille, or milliseconds."
+      },
+      {
+        "name": "threshold",
+        "type": "long"
+      },
+      {
+        "name": "window_ms",
+        "type": "long"
+      }
+    ]
+  },
+  "fabric.breaker.reset": {
+    "type": "record",
+    "name": "FabricBreakerResetSummary",
+    "namespace": "fabric",
+    "doc": "A person ended a scope's read-only state.",
+    "fields": [
+      {
+        "name": "scope",
+        "type": "BreakerScope"
+      },
+      {
+        "name": "scope_id",
+        "type": "string"
+      },
+      {
+        "name": "reset_by",
+        "type": "string"
+      },
+      {
+        "name": "cause",
+        "type": "string"
       }
     ]
   },

@@ -13,6 +13,8 @@ export type EffectClass = "unknown" | "none" | "read" | "write" | "execute" | "n
 
 export type Outcome = "unknown" | "succeeded" | "failed" | "interrupted" | "blocked";
 
+export type BreakerScope = "unknown" | "correlation" | "agent" | "tenant" | "all";
+
 export interface Runtime {
   /** Adapter name, or fabric for our own services. */
   kind: string;
@@ -374,6 +376,73 @@ export interface AgentPlanRevokedSummary {
   expires_at: EpochMs;
 }
 
+/** An effect was sent to the resource. What came of it is told by a receipt, or by nothing. */
+export interface AgentEffectAttemptedSummary {
+  effect_class: EffectClass;
+  /** What carries it out, such as http. */
+  connector: string;
+  /** sha256: and hex over the key that the resource is given. */
+  idempotency_key_digest: null | string;
+}
+
+/** The resource answered. */
+export interface AgentEffectReceiptedSummary {
+  effect_class: EffectClass;
+  outcome: Outcome;
+  /** From sending to the answer. */
+  duration_ms: null | bigint;
+  /** The resource's own word for it, such as an HTTP status. */
+  status: null | string;
+}
+
+export type UnresolvedCause = "unknown" | "timeout" | "connection_lost" | "crash";
+
+/** Whether the effect happened is not known: the answer is lost. Never sent again blindly. */
+export interface AgentEffectUnresolvedSummary {
+  effect_class: EffectClass;
+  cause: UnresolvedCause;
+}
+
+/** The resource was asked by its idempotency key what became of an effect. */
+export interface AgentEffectReconciledSummary {
+  effect_class: EffectClass;
+  outcome: Outcome;
+  /** reconciler, or the person who settled it. */
+  reconciled_by: string;
+}
+
+export type UngatedEvidence = "unknown" | "result_without_decision" | "session_without_gate" | "unfinished_item" | "rerun_outside_sandbox";
+
+/** A tool ran without a decision of the gate before it. */
+export interface AgentEffectUngatedSummary {
+  effect_class: EffectClass;
+  evidence: UngatedEvidence;
+  /** Masked, at most 512 characters. */
+  detail: null | string;
+}
+
+/** What ran is not the plan that was agreed to. */
+export interface AgentPlanDivergedSummary {
+  decision_id: string;
+  expected_digest: string;
+  actual_digest: null | string;
+  /** Masked, at most 512 characters. */
+  detail: null | string;
+}
+
+/** A person judged an episode. The last one by an author counts; the actor is the author. */
+export interface AgentEpisodeLabelledSummary {
+  episode_id: string;
+  /** Lower case word, such as good, bad, unsafe. */
+  label: string;
+  /** 0-100. */
+  score: null | number;
+  /** Masked, at most 2,000 characters. */
+  note: null | string;
+  author: string;
+  labelled_at: EpochMs;
+}
+
 export type UnrecognizedProblem = "unknown" | "not_json" | "not_an_object" | "unknown_event" | "unknown_value" | "wrong_type" | "missing_field";
 
 /** A payload that an adapter could not understand. The bytes are in the vault. */
@@ -434,6 +503,123 @@ export interface FabricGapFoundSummary {
   cause: GapCause;
 }
 
+/** A person corrects the ledger by a new entry; no entry is ever changed. */
+export interface FabricCostCorrectedSummary {
+  /** Names the correction: the same one again changes nothing. */
+  correction_id: string;
+  /** Event whose entries it corrects. */
+  corrects_event_id: null | string;
+  account: string;
+  /** Millionths of the price list's currency; negative takes away. */
+  amount_micros: bigint;
+  cause: string;
+  author: string;
+}
+
+export type CostScope = "unknown" | "tenant" | "agent" | "user" | "model" | "tool" | "correlation";
+
+/** A scope spent much more than its own history says. */
+export interface FabricCostAnomalousSummary {
+  scope: CostScope;
+  scope_id: string;
+  window_started_at: EpochMs;
+  window_ms: bigint;
+  observed_micros: bigint;
+  expected_micros: bigint;
+}
+
+export type BudgetScope = "unknown" | "tenant" | "agent" | "user" | "model" | "tool" | "correlation";
+
+export type LimitKind = "unknown" | "soft" | "hard";
+
+/** Spending passed a limit. */
+export interface FabricBudgetCrossedSummary {
+  budget_id: string;
+  scope: BudgetScope;
+  scope_id: string;
+  limit_kind: LimitKind;
+  limit_micros: bigint;
+  spent_micros: bigint;
+  /** Such as 2026-11. */
+  period: string;
+}
+
+export type TakeoverCause = "unknown" | "deferred" | "gate_timeout" | "effect_unresolved" | "letter" | "effect_ungated" | "approval_expired" | "breaker" | "plan_diverged" | "adapter_unrecognized" | "gap" | "budget";
+
+/** Work waits for a person. */
+export interface FabricTakeoverOpenedSummary {
+  item_id: string;
+  cause: TakeoverCause;
+  /** Items of one key are one item. */
+  cause_key: string;
+  /** Masked, at most 256 characters. */
+  title: string;
+  due_at: EpochMs;
+}
+
+/** A person works on an item until the lease ends. */
+export interface FabricTakeoverClaimedSummary {
+  item_id: string;
+  claimed_by: string;
+  lease_ends_at: EpochMs;
+}
+
+/** A person wrote down something about an item. */
+export interface FabricTakeoverNotedSummary {
+  item_id: string;
+  author: string;
+  /** Masked, at most 2,000 characters. */
+  note: string;
+}
+
+/** An item goes to another person. */
+export interface FabricTakeoverReassignedSummary {
+  item_id: string;
+  from_person: null | string;
+  to_person: string;
+  reassigned_by: string;
+}
+
+export type TakeoverOutcome = "unknown" | "no_action" | "approval_proposed" | "redrive_proposed" | "incident_proposed" | "fixed_elsewhere";
+
+/** A person closed an item. A proposal is a proposal: nothing acts on it by itself. */
+export interface FabricTakeoverResolvedSummary {
+  item_id: string;
+  resolved_by: string;
+  outcome: TakeoverOutcome;
+  /** Masked, at most 2,000 characters. */
+  note: null | string;
+  /** What is proposed, for a person to carry out. */
+  proposal: null | string;
+}
+
+/** An item is older than its kind may be. */
+export interface FabricTakeoverBreachedSummary {
+  item_id: string;
+  due_at: EpochMs;
+}
+
+export type BreakerMeasure = "unknown" | "fan_out" | "cost_rate" | "failure_rate" | "denial_rate" | "lag";
+
+/** A scope is read-only from here on. */
+export interface FabricBreakerTrippedSummary {
+  scope: BreakerScope;
+  scope_id: string;
+  measure: BreakerMeasure;
+  /** In the measure's unit: a count, micros a minute, per mille, or milliseconds. */
+  observed: bigint;
+  threshold: bigint;
+  window_ms: bigint;
+}
+
+/** A person ended a scope's read-only state. */
+export interface FabricBreakerResetSummary {
+  scope: BreakerScope;
+  scope_id: string;
+  reset_by: string;
+  cause: string;
+}
+
 /** A block of the audit trail was closed and signed. */
 export interface FabricAuditSealedSummary {
   block_number: bigint;
@@ -476,10 +662,28 @@ export interface Summaries {
   "agent.capability.revoked": AgentCapabilityRevokedSummary;
   "agent.capability.expired": AgentCapabilityExpiredSummary;
   "agent.plan.revoked": AgentPlanRevokedSummary;
+  "agent.effect.attempted": AgentEffectAttemptedSummary;
+  "agent.effect.receipted": AgentEffectReceiptedSummary;
+  "agent.effect.unresolved": AgentEffectUnresolvedSummary;
+  "agent.effect.reconciled": AgentEffectReconciledSummary;
+  "agent.effect.ungated": AgentEffectUngatedSummary;
+  "agent.plan.diverged": AgentPlanDivergedSummary;
+  "agent.episode.labelled": AgentEpisodeLabelledSummary;
   "fabric.adapter.unrecognized": FabricAdapterUnrecognizedSummary;
   "fabric.policy.activated": FabricPolicyActivatedSummary;
   "fabric.letter.buried": FabricLetterBuriedSummary;
   "fabric.gap.found": FabricGapFoundSummary;
+  "fabric.cost.corrected": FabricCostCorrectedSummary;
+  "fabric.cost.anomalous": FabricCostAnomalousSummary;
+  "fabric.budget.crossed": FabricBudgetCrossedSummary;
+  "fabric.takeover.opened": FabricTakeoverOpenedSummary;
+  "fabric.takeover.claimed": FabricTakeoverClaimedSummary;
+  "fabric.takeover.noted": FabricTakeoverNotedSummary;
+  "fabric.takeover.reassigned": FabricTakeoverReassignedSummary;
+  "fabric.takeover.resolved": FabricTakeoverResolvedSummary;
+  "fabric.takeover.breached": FabricTakeoverBreachedSummary;
+  "fabric.breaker.tripped": FabricBreakerTrippedSummary;
+  "fabric.breaker.reset": FabricBreakerResetSummary;
   "fabric.audit.sealed": FabricAuditSealedSummary;
 }
 
