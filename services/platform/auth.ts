@@ -7,6 +7,7 @@ import type { Clock } from "./clock.ts";
 export const roles = [
   "runtime",
   "resource",
+  "reporter",
   "approver",
   "incident",
   "sre",
