@@ -1,13 +1,16 @@
 import * as cedar from "@cedar-policy/cedar-wasm/nodejs";
 import { createHash } from "node:crypto";
+import { toFeatures } from "./cedar-guard.ts";
 import type { CedarRule } from "./cedar-rule.ts";
-import type { CedarAnswer, CedarMatch, CedarPolicies, CedarQuestion } from "./policy.ts";
+import type { AskedParts } from "./cedar-parts.ts";
+import { createReducer, toContextNames } from "./cedar-parts.ts";
+import type { CedarAnswer, CedarMatch, CedarPolicies } from "./policy.ts";
 import { compareTexts } from "./problem.ts";
 
 /** Answers kept per bundle: a session asks the same few questions again and again. */
 const keptAnswers = 4096;
 /**
- * Sets of policies that a bundle may add for combinations of signals, as they come up. Cedar never frees a set; past
+ * Sets of policies that a bundle may add for combinations of features, as they come up. Cedar never frees a set; past
  * this number the whole slice of the action is asked, which gives the same answer and takes longer.
  */
 const lazySetsMax = 256;
@@ -23,15 +26,15 @@ export function countHeldSets(): number {
   return heldSets.size;
 }
 
-/** An error of the engine itself, such as an action without a slice, has this rule's name. */
+/** An error of the engine itself has this rule's name. */
 export const engineRuleId = "cedar";
 
 interface Slice {
   readonly rules: readonly CedarRule[];
-  /** Signals that a guard of this slice names. */
+  /** Features that guards of this slice name. */
   readonly guards: ReadonlySet<string>;
   readonly wholeSetId: string;
-  /** Guards that are present, joined → set; null: the set would be empty. */
+  /** Guards that hold, as JSON → set; null: the set would be empty. */
   readonly sets: Map<string, string | null>;
 }
 
@@ -43,12 +46,21 @@ interface Slice {
 export function createCedarPolicies(rules: readonly CedarRule[], actions: readonly string[]): CedarPolicies {
   const byId = new Map(rules.map((rule) => [rule.id, rule]));
   const slices = new Map(actions.map((action) => [action, toSlice(rules, action)]));
+  // An action outside of the schema is that of an unknown tool: what forbids everything speaks, and nothing permits.
+  const unknown = toSlice(
+    rules.filter((rule) => rule.actions === null && rule.effect === "forbid"),
+    "",
+  );
+  const uses = new Set(rules.flatMap((rule) => rule.uses));
+  const toParts = createReducer(uses);
+  const toCall = createCallMaker(uses);
   const answers = new Map<string, CedarAnswer>();
   let lazySets = 0;
 
-  function setFor(slice: Slice, signals: readonly string[]): string | null {
-    const present = [...new Set(signals)].filter((signal) => slice.guards.has(signal)).sort(compareTexts);
-    const key = present.join(" ");
+  function setFor(slice: Slice, question: AskedParts): string | null {
+    const features = toFeatures(question).filter((feature) => slice.guards.has(feature));
+    const present = [...new Set(features)].sort(compareTexts);
+    const key = JSON.stringify(present);
     const known = slice.sets.get(key);
     if (known !== undefined) return known;
     if (lazySets >= lazySetsMax) return slice.wholeSetId;
@@ -58,12 +70,11 @@ export function createCedarPolicies(rules: readonly CedarRule[], actions: readon
     return setId;
   }
 
-  function evaluate(question: CedarQuestion): CedarAnswer {
-    const slice = slices.get(question.action);
-    if (slice === undefined) return toFailure(`no policy knows the action \`${question.action}\``);
-    const setId = setFor(slice, question.signals);
+  function evaluate(question: AskedParts): CedarAnswer {
+    const slice = slices.get(question.action) ?? unknown;
+    const setId = setFor(slice, question);
     if (setId === null) return { denied: [], forbidden: [], permitted: [] };
-    const outcome = cedar.statefulIsAuthorized(toCall(question, setId));
+    const outcome = cedar.statefulIsAuthorized({ ...toCall(question), preparsedPolicySetId: setId });
     if (outcome.type === "failure") {
       return toFailure(outcome.errors[0]?.message ?? "the policies could not be evaluated");
     }
@@ -73,14 +84,15 @@ export function createCedarPolicies(rules: readonly CedarRule[], actions: readon
   return {
     ask(question) {
       try {
-        const key = toQuestionKey(question);
+        const parts = toParts(question);
+        const key = toKey(parts);
         const kept = answers.get(key);
         if (kept !== undefined) {
           answers.delete(key);
           answers.set(key, kept);
           return kept;
         }
-        const answer = evaluate(question);
+        const answer = evaluate(parts);
         if (answers.size >= keptAnswers) {
           const [oldest] = answers.keys();
           if (oldest !== undefined) answers.delete(oldest);
@@ -98,15 +110,15 @@ function toSlice(all: readonly CedarRule[], action: string): Slice {
   const rules = all.filter((rule) => rule.actions === null || rule.actions.includes(action));
   const guards = new Set(rules.flatMap((rule) => rule.guard ?? []));
   const sets = new Map<string, string | null>();
-  sets.set("", holdCandidates(rules, []));
-  for (const guard of guards) sets.set(guard, holdCandidates(rules, [guard]));
+  sets.set("[]", holdCandidates(rules, []));
+  for (const guard of guards) sets.set(JSON.stringify([guard]), holdCandidates(rules, [guard]));
   return { rules, guards, wholeSetId: holdSet(rules), sets };
 }
 
-/** Holds what can match when exactly these guards are present. */
+/** Holds what can match when exactly these features hold. */
 function holdCandidates(rules: readonly CedarRule[], present: readonly string[]): string | null {
   const candidates = rules.filter(
-    ({ guard }) => guard === null || guard.some((signal) => present.includes(signal)),
+    ({ guard }) => guard === null || guard.some((feature) => present.includes(feature)),
   );
   return candidates.length === 0 ? null : holdSet(candidates);
 }
@@ -125,29 +137,41 @@ function holdSet(rules: readonly CedarRule[]): string {
   return setId;
 }
 
-function toCall(question: CedarQuestion, setId: string): cedar.StatefulAuthorizationCall {
-  const { tenant, user, agent, runtime, tool, action, effect, dataClass, environment } = question;
-  const principal = { type: "Agent", id: agent };
-  const resource = { type: "Tool", id: tool };
-  return {
-    principal,
-    action: { type: "Action", id: action },
-    resource,
-    context: {
-      signals: [...question.signals],
-      labels: [...question.labels],
+/**
+ * Makes calls of what the policies read and nothing else: to hand over the rest takes longer than to evaluate twenty
+ * policies.
+ */
+function createCallMaker(
+  uses: ReadonlySet<string>,
+): (one: AskedParts) => Omit<cedar.StatefulAuthorizationCall, "preparsedPolicySetId"> {
+  const contextNames = toContextNames(uses);
+  const readsEntity = (variable: string): boolean =>
+    [...uses].some((one) => one === variable || one.startsWith(`${variable}.`));
+  const [readsPrincipal, readsResource] = [readsEntity("principal"), readsEntity("resource")];
+  return ({ tenant, user, agent, runtime, tool, action, effect, dataClass, environment, ...sets }) => {
+    const principal = { type: "Agent", id: agent };
+    const resource = { type: "Tool", id: tool };
+    const context = {
+      ...{ signals: [...sets.signals], labels: [...sets.labels] },
       ...{ tool, effect, runtime, environment, tenant, user },
-    },
-    preparsedPolicySetId: setId,
-    entities: [
-      { uid: principal, attrs: { tenant, user, runtime }, parents: [] },
-      { uid: resource, attrs: { effect, data_class: dataClass, environment }, parents: [] },
-    ],
+    };
+    const entities: cedar.EntityJson[] = [];
+    if (readsPrincipal) entities.push({ uid: principal, attrs: { tenant, user, runtime }, parents: [] });
+    if (readsResource) {
+      entities.push({ uid: resource, attrs: { effect, data_class: dataClass, environment }, parents: [] });
+    }
+    return {
+      principal,
+      action: { type: "Action", id: action },
+      resource,
+      context: Object.fromEntries(Object.entries(context).filter(([name]) => contextNames.has(name))),
+      entities,
+    };
   };
 }
 
-/** The fields in a fixed order: two questions with one key are equal. */
-function toQuestionKey(one: CedarQuestion): string {
+/** The parts in a fixed order: two questions with one key have equal parts. */
+function toKey(one: AskedParts): string {
   return JSON.stringify([
     ...[one.tenant, one.user, one.agent, one.runtime, one.tool, one.action, one.effect, one.dataClass],
     ...[one.environment, one.signals, one.labels],

@@ -10,8 +10,10 @@ export interface CedarRule {
   readonly permitText: string;
   /** Actions that its scope names; null: all. */
   readonly actions: readonly string[] | null;
-  /** Signals of which one has to be there for the policy to match or to fail; null: nothing is known. */
+  /** Features of a question of which one has to hold for the policy to match or to fail; null: nothing is known. */
   readonly guard: readonly string[] | null;
+  /** What it reads of a question; see `toUses`. */
+  readonly uses: readonly string[];
   readonly reason: ReasonCode;
   readonly message: string;
   readonly priority: number;

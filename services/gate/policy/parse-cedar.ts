@@ -1,12 +1,13 @@
 import * as cedar from "@cedar-policy/cedar-wasm/nodejs";
 import { reasonCodes } from "../../../schemas/gate.ts";
 import type { ReasonCode } from "../../../schemas/gate.ts";
-import { toSignalGuard } from "./cedar-guard.ts";
+import { toGuard } from "./cedar-guard.ts";
 import { toCedarLiterals } from "./cedar-literals.ts";
 import type { CedarRule } from "./cedar-rule.ts";
 import { toCedarProblems } from "./cedar-schema.ts";
 import type { CedarPiece } from "./cedar-text.ts";
 import { lineAt, lineAtByte, toCedarPieces, withEffect } from "./cedar-text.ts";
+import { toUses } from "./cedar-uses.ts";
 import type { PolicyProblem } from "./problem.ts";
 import type { RuleIds } from "./rule-ids.ts";
 import { messageMaxChars, priorityMax, ruleIdPattern } from "./rule-shapes.ts";
@@ -78,7 +79,7 @@ export function parseCedarFile(
       for (const error of parsed.errors) report(error.message);
       return { key: place, piece, line, rule: null };
     }
-    const { effect, action, annotations = {}, conditions, resource } = parsed.json;
+    const { effect, action, annotations = {}, conditions, principal, resource } = parsed.json;
     const before = problems.length;
     const id = annotations["id"] ?? "";
     if (id === "") report('the policy has no name; give it `@id("…")`');
@@ -123,7 +124,8 @@ export function parseCedarFile(
       isStatic: options.isStatic,
       permitText: withEffect(piece, "permit"),
       actions: toActions(action),
-      guard: toSignalGuard(conditions),
+      guard: toGuard(conditions, resource),
+      uses: toUses(principal, resource, conditions),
       reason,
       message: message === "" ? "a rule of the catalogue allows this tool" : message,
       priority: Number(priority),
