@@ -254,24 +254,41 @@ describe("spending", () => {
     expect((await spend(right, { idempotency_key: "k" })).json["differs"]).toBe("revoked");
   });
 
-  it("lets nothing pass after a freeze that was committed", async () => {
-    const rights = await Promise.all(Array.from({ length: 24 }, () => rig.issue()));
-    const answers = rights.map((right, index) =>
-      spend(right, {}, index % 2 === 0 ? gate : second).then((one) => ({ ...one, at: Date.now() })),
+  it("is waited for by a freeze, after which nothing is spent", async () => {
+    const right = await rig.issue({ maxCalls: 2 });
+    const row = await rig.admin.query<{ lane: number }>(
+      "SELECT outbox.lane_of('acme/cor_' || correlation_id) AS lane FROM gate.decisions WHERE decision_id = (SELECT decision_id FROM gate.capabilities WHERE capability_id = $1)",
+      [toUuid(right.id)],
     );
-    await rig.admin.query("UPDATE access.tenants SET state = 'frozen' WHERE tenant_id = 'acme'");
-    const used = async (): Promise<number> => {
+    const waiters = async (lockClass: number): Promise<number> => {
       const found = await rig.admin.query<{ n: number }>(
-        "SELECT coalesce(sum(calls_used), 0)::int AS n FROM gate.capabilities WHERE capability_id = ANY ($1::uuid[])",
-        [rights.map((one) => toUuid(one.id))],
+        "SELECT count(*)::int AS n FROM pg_locks WHERE locktype = 'advisory' AND classid = $1 AND NOT granted",
+        [lockClass],
       );
-      return found.rows[0]?.n ?? -1;
+      return found.rows[0]?.n ?? 0;
     };
-    const atFreeze = await used();
-    const done = await Promise.all(answers);
-    expect(await used()).toBe(atFreeze);
-    expect(done.filter((one) => one.status === 200)).toHaveLength(atFreeze);
-    expect((await spend(await rig.issue())).json["differs"]).toBe("frozen");
+    const holder = await rig.admin.connect();
+    try {
+      // The use has read that the tenant is active, and cannot be committed yet.
+      await holder.query("BEGIN");
+      await holder.query("SELECT pg_advisory_xact_lock(1869968498, $1)", [row.rows[0]?.lane]);
+      const use = spend(right);
+      await eventually(async () => (await waiters(1_869_968_498)) === 1, undefined, {
+        what: "a use that waits",
+      });
+      const freeze = rig.admin.query("UPDATE access.tenants SET state = 'frozen' WHERE tenant_id = 'acme'");
+      await eventually(async () => (await waiters(1_952_804_449)) === 1, undefined, {
+        what: "a freeze that waits",
+      });
+      const late = spend(right, {}, second);
+      await holder.query("COMMIT");
+      await freeze;
+      expect((await use).status).toBe(200);
+      expect((await late).json["differs"]).toBe("frozen");
+      expect(await usedOf(right)).toBe(1);
+    } finally {
+      holder.release();
+    }
   });
 
   it("writes nothing when its event cannot be written", async () => {
