@@ -5,7 +5,7 @@ import { startProcess } from "./child-process.ts";
 import type { Bench } from "./figure.ts";
 import type { GateAddress } from "./gate-process.ts";
 import type { HttpTarget } from "./http-load.ts";
-import { idMarker } from "./http-load.ts";
+import { idMarker } from "./id-marker.ts";
 
 const tenantId = "acme";
 

@@ -1,17 +1,4 @@
-import { Agent, request } from "node:http";
-import autocannon from "autocannon";
-import { openLoop } from "./open-loop.ts";
-import { percentile } from "./figure.ts";
-
-/** In place of this each request gets an id of its own. */
-export const idMarker = "ID-OF-THE-CALL";
-
-let calls = 0;
-/** Ids do not repeat within a process, however many runs there are. */
-function withId(body: string): string {
-  calls += 1;
-  return body.replaceAll(idMarker, calls.toString(36).padStart(idMarker.length, "0"));
-}
+import { startProcess } from "./child-process.ts";
 
 /** What a server is asked, by the number of the connection or agent. */
 export interface HttpTarget {
@@ -19,6 +6,22 @@ export interface HttpTarget {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   body(agent: number): string;
+}
+
+/** What a load process is told. */
+export interface LoadOrder {
+  readonly url: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bodies: readonly string[];
+  /** Ids of its requests begin with this. */
+  readonly idPrefix: string;
+  readonly seconds: number;
+  /** What a good answer holds; one without it is refused. */
+  readonly wanted: string;
+  readonly pace:
+    | { readonly kind: "closed"; readonly connections: number }
+    | { readonly kind: "open"; readonly perSecond: number };
 }
 
 export interface LoadResult {
@@ -30,113 +33,53 @@ export interface LoadResult {
   readonly refused: number;
 }
 
+let runs = 0;
+
+async function load(
+  target: HttpTarget,
+  agents: number,
+  order: Pick<LoadOrder, "seconds" | "wanted" | "pace">,
+): Promise<LoadResult> {
+  // Ids do not repeat, however many runs there are.
+  runs += 1;
+  const process = await startProcess("load-process", {
+    ...order,
+    url: target.url,
+    path: target.path,
+    headers: target.headers,
+    bodies: Array.from({ length: agents }, (_, agent) => target.body(agent)),
+    idPrefix: `${runs.toString(36)}-`,
+  } satisfies LoadOrder);
+  try {
+    return (await process.ask("load")) as LoadResult;
+  } finally {
+    await process.stop();
+  }
+}
+
 /**
  * As fast as `connections` can, each waiting for its answer. An answer without `wanted` in it is refused and counts for
  * nothing. Throws when one answer is not 2xx.
  */
-export async function closedLoop(
+export function closedLoop(
   target: HttpTarget,
   connections: number,
   seconds: number,
   wanted: string,
 ): Promise<LoadResult> {
-  let agent = 0;
-  let refused = 0;
-  const latencies: number[] = [];
-  const instance = autocannon({
-    url: target.url,
-    connections,
-    duration: seconds,
-    setupClient: (client) => {
-      const body = target.body(agent);
-      agent += 1;
-      client.setRequests([
-        {
-          method: "POST",
-          path: target.path,
-          headers: { ...target.headers },
-          setupRequest: (parts) => ({ ...parts, body: withId(body) }),
-          onResponse: (_status, answer) => {
-            if (!answer.includes(wanted)) refused += 1;
-          },
-        },
-      ]);
-    },
-  });
-  instance.on("response", (_client: unknown, _status: number, _bytes: number, tookMs: number) => {
-    latencies.push(tookMs);
-  });
-  const result = await instance;
-  if (result.errors + result.timeouts + result.non2xx > 0 || result["2xx"] === 0) {
-    throw new Error(
-      `${target.url}${target.path}: ${String(result.errors)} errors, ${String(result.timeouts)} timeouts, ${String(result.non2xx)} answers that are not 2xx, ${String(result["2xx"])} good ones`,
-    );
-  }
-  return {
-    perSecond: (result["2xx"] - refused) / result.duration,
-    requests: result["2xx"] - refused,
-    p50: percentile(latencies, 0.5),
-    p99: percentile(latencies, 0.99),
-    refused,
-  };
+  return load(target, connections, { seconds, wanted, pace: { kind: "closed", connections } });
 }
 
 /**
  * On schedule, from the scheduled moment to the last byte of the answer: a slow answer counts for all behind it.
  * An answer without `wanted` in it is counted as refused.
  */
-export async function openLoopHttp(
+export function openLoopHttp(
   target: HttpTarget,
   perSecond: number,
   seconds: number,
   agents: number,
   wanted: string,
 ): Promise<LoadResult> {
-  const pool = new Agent({ keepAlive: true, maxSockets: 64 });
-  const { hostname, port } = new URL(target.url);
-  const bodies = Array.from({ length: agents }, (_, agent) => target.body(agent));
-  const latencies: number[] = [];
-  let refused = 0;
-  const send = (index: number, scheduledMs: number): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const body = withId(bodies[index % agents] ?? "");
-      const asked = request(
-        {
-          agent: pool,
-          hostname,
-          port,
-          method: "POST",
-          path: target.path,
-          headers: { ...target.headers, "content-length": Buffer.byteLength(body) },
-        },
-        (response) => {
-          let text = "";
-          response.setEncoding("utf8");
-          response.on("data", (chunk: string) => (text += chunk));
-          response.on("end", () => {
-            const status = response.statusCode ?? 0;
-            if (status < 200 || status > 299) {
-              reject(new Error(`${target.url}${target.path} answered ${String(status)}`));
-              return;
-            }
-            if (text.includes(wanted)) latencies.push(performance.now() - scheduledMs);
-            else refused += 1;
-            resolve();
-          });
-          response.on("error", reject);
-        },
-      );
-      asked.on("error", reject);
-      asked.end(body);
-    });
-  const startedMs = performance.now();
-  await openLoop(perSecond, seconds, send);
-  pool.destroy();
-  return {
-    perSecond: (latencies.length / (performance.now() - startedMs)) * 1000,
-    requests: latencies.length,
-    p50: percentile(latencies, 0.5),
-    p99: percentile(latencies, 0.99),
-    refused,
-  };
+  return load(target, agents, { seconds, wanted, pace: { kind: "open", perSecond } });
 }
