@@ -17,12 +17,13 @@ import { toJsonColumn } from "./store.ts";
 const resourceMaxChars = 1_024;
 
 /** Number of parameters of `gate.commit_group`. */
-const commitParameters = 64;
+const commitParameters = 33;
 const commitText = `SELECT gate.commit_group(${Array.from({ length: commitParameters }, (_, index) => `$${String(index + 1)}`).join(", ")})`;
 
 /**
  * The statement that writes a group, or nothing of it; run it by itself, not in a transaction. Rows are sorted by their
- * keys: two gates that write the same ones wait for each other in one direction only.
+ * keys: two gates that write the same ones wait for each other in one direction only. Columns of one type share an
+ * array, row after row, in the order that the function's migration lists.
  */
 export function commitStatement(rows: GroupRows): Statement {
   const at = new Date(rows.nowMs).toISOString();
@@ -39,70 +40,67 @@ export function commitStatement(rows: GroupRows): Statement {
     String(rows.untilServerMs),
     at,
     rows.policyRevision,
-    plainArray(sessions.map((row) => row.sessionKey)),
-    wordArray(sessions.map((row) => row.tenantId)),
-    textArray(sessions.map((row) => row.runtime)),
-    textArray(sessions.map((row) => toStorableText(row.sessionId))),
-    plainArray(sessions.map((row) => toUuid(row.correlationId))),
+    plainArray(sessions.flatMap((row) => [row.sessionKey, toUuid(row.correlationId)])),
+    textArray(sessions.flatMap((row) => [row.tenantId, row.runtime, toStorableText(row.sessionId)])),
     wordArray([...heldTenants.keys()]),
     plainArray([...heldTenants.values()]),
     plainArray([...heldSessions.keys()]),
     plainArray([...heldSessions.values()]),
-    plainArray(decisions.map((row) => toUuid(row.decisionId))),
-    wordArray(decisions.map((row) => row.tenantId)),
-    plainArray(decisions.map((row) => row.sessionKey)),
-    plainArray(decisions.map((row) => toUuid(row.answer.correlation_id))),
-    plainArray(decisions.map((row) => row.callKey)),
-    plainArray(decisions.map((row) => toUuid(row.requestedEventId))),
-    textArray(decisions.map((row) => row.runtime)),
-    wordArray(decisions.map((row) => row.phase)),
-    textArray(decisions.map((row) => row.tool)),
-    wordArray(decisions.map((row) => row.effectClass)),
-    wordArray(decisions.map((row) => row.answer.decision)),
-    wordArray(decisions.map((row) => row.answer.reason_code)),
-    textArray(decisions.map((row) => row.answer.plan_digest)),
-    textArray(decisions.map((row) => textArrayLiteral(row.answer.matched_rules))),
-    jsonArray(decisions.map((row) => row.requestJson)),
+    plainArray(
+      decisions.flatMap((row) => [
+        toUuid(row.decisionId),
+        row.sessionKey,
+        toUuid(row.answer.correlation_id),
+        row.callKey,
+        toUuid(row.requestedEventId),
+      ]),
+    ),
+    textArray(
+      decisions.flatMap(({ answer, ...row }) => [
+        row.tenantId,
+        row.runtime,
+        row.phase,
+        row.tool,
+        row.effectClass,
+        answer.decision,
+        answer.reason_code,
+        answer.plan_digest,
+        textArrayLiteral(answer.matched_rules),
+        row.requestRef,
+        row.payloadRef,
+      ]),
+    ),
+    jsonArray(decisions.flatMap((row) => [row.requestJson, row.factsJson, toJsonColumn(row.answer)])),
     byteaArray(decisions.map((row) => row.requestSealed)),
-    textArray(decisions.map((row) => row.requestRef)),
-    textArray(decisions.map((row) => row.payloadRef)),
-    jsonArray(decisions.map((row) => row.factsJson)),
-    jsonArray(decisions.map((row) => toJsonColumn(row.answer))),
     plainArray(calls.map((row) => row.callKey)),
     wordArray(calls.map((row) => row.tenantId)),
-    plainArray(anchors.map((row) => row.anchorKey)),
+    plainArray(anchors.flatMap((row) => [row.anchorKey, row.sessionKey, toUuid(row.eventId)])),
     wordArray(anchors.map((row) => row.tenantId)),
-    plainArray(anchors.map((row) => row.sessionKey)),
-    plainArray(anchors.map((row) => toUuid(row.eventId))),
-    plainArray(capabilities.map((row) => toUuid(row.capabilityId))),
-    wordArray(capabilities.map((row) => row.tenantId)),
-    plainArray(capabilities.map((row) => toUuid(row.decisionId))),
-    plainArray(capabilities.map((row) => row.sessionKey)),
-    textArray(capabilities.map((row) => row.tool)),
-    textArray(
-      capabilities.map((row) =>
-        row.resource === null ? null : toStorableText(maskText(row.resource)).slice(0, resourceMaxChars),
-      ),
+    plainArray(
+      capabilities.flatMap((row) => [toUuid(row.capabilityId), toUuid(row.decisionId), row.sessionKey]),
     ),
-    wordArray(capabilities.map((row) => row.planDigest)),
+    textArray(
+      capabilities.flatMap((row) => [
+        row.tenantId,
+        row.tool,
+        row.resource === null ? null : toStorableText(maskText(row.resource)).slice(0, resourceMaxChars),
+        row.planDigest,
+        row.expiresAt,
+      ]),
+    ),
     jsonArray(capabilities.map((row) => toJsonColumn(row.constraints))),
     plainArray(capabilities.map((row) => row.maxCalls)),
-    wordArray(capabilities.map((row) => row.expiresAt)),
     plainArray(evidence.map((row) => row.evidenceId)),
-    wordArray(evidence.map((row) => row.tenantId)),
-    plainArray(evidence.map((row) => row.keyVersion)),
-    wordArray(evidence.map((row) => row.dataClass)),
-    byteaArray(evidence.map((row) => row.digest)),
-    byteaArray(evidence.map((row) => row.nonce)),
-    byteaArray(evidence.map((row) => row.tag)),
-    byteaArray(evidence.map((row) => row.sealed)),
-    plainArray(evidence.map((row) => row.sizeBytes)),
+    wordArray(evidence.flatMap((row) => [row.tenantId, row.dataClass])),
+    byteaArray(evidence.flatMap((row) => [row.digest, row.nonce, row.tag, row.sealed])),
+    plainArray(evidence.flatMap((row) => [row.keyVersion, row.sizeBytes])),
     plainArray(outbox.map((row) => row.id)),
     wordArray(outbox.map((row) => row.type)),
     textArray(outbox.map((row) => row.key)),
     wordArray(outbox.map((row) => row.tenantId)),
     byteaArray(outbox.map((row) => row.payload)),
     jsonArray(outbox.map((row) => JSON.stringify(row.headers))),
+    rows.more ?? null,
   ];
   return { name: "gate-commit-group", text: commitText, values };
 }

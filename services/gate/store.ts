@@ -78,6 +78,8 @@ export interface GroupRows {
   readonly capabilities: readonly CapabilityRow[];
   readonly evidence: readonly EvidenceRow[];
   readonly outbox: readonly OutboxRow[];
+  /** JSON text of what else is written with the group, which `gate.apply_consequences` takes; null or absent: nothing. */
+  readonly more?: string | null;
 }
 
 /** What of a group did not hold. Nothing of it was written. */
