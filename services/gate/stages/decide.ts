@@ -161,7 +161,10 @@ interface Approved {
   readonly verdicts: readonly Verdict[];
 }
 
-/** What is left to be said when the plan is known: whether a person agreed to it. */
+/**
+ * What is left to be said when the plan is known: whether a person agreed to it. A call that waits for facts asks no
+ * person yet, but one that was refused stays refused, whatever else it waits for.
+ */
 function approve(
   steps: DecideSteps,
   facts: Facts,
@@ -170,16 +173,21 @@ function approve(
   digest: string | null,
 ): Approved {
   const merged = steps.mergeVerdicts(verdicts);
-  if (merged.decision !== "require_approval" || digest === null) {
-    return { merged, step: { kind: "none" }, voids: null, verdicts: [] };
-  }
+  const nothing: Approved = { merged, step: { kind: "none" }, voids: null, verdicts: [] };
+  if (digest === null || !verdicts.some(asksPerson)) return nothing;
+  const isDeferred = merged.decision === "defer";
+  if (!isDeferred && merged.decision !== "require_approval") return nothing;
   const ttls = notes.flatMap((one) => (one.kind === "approval" ? [one.ttlMs] : []));
   const ttlMs = ttls.length === 0 ? unruledTtlMs : Math.min(...ttls);
   const { step, verdict, voids } = steps.judgeApproval(facts, digest, ttlMs);
+  if (isDeferred && verdict?.decision !== "deny") return nothing;
   if (verdict === null) return { merged, step, voids, verdicts: [] };
-  const open =
-    step.kind === "consume" ? verdicts.filter((one) => one.decision !== "require_approval") : verdicts;
+  const open = step.kind === "consume" ? verdicts.filter((one) => !asksPerson(one)) : verdicts;
   return { merged: steps.mergeVerdicts([...open, verdict]), step, voids, verdicts: [verdict] };
+}
+
+function asksPerson(one: Verdict): boolean {
+  return one.decision === "require_approval";
 }
 
 /** An allowed rewrite. That a person approved it is what has to be known before that it is one. */

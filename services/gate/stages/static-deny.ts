@@ -1,6 +1,6 @@
 import type { Verdict } from "../policy/policy.ts";
 import type { Stage } from "./stage.ts";
-import { toResult } from "./stage.ts";
+import { toFailure, toResult } from "./stage.ts";
 
 /** What is told while a tenant is frozen. */
 export const frozenMessage = "the tenant is frozen; an incident has to be lifted by a person first";
@@ -33,8 +33,13 @@ export const staticDenyStage: Stage = {
         priority: revokedPriority,
       });
     }
-    for (const { id, reason, message, priority } of cedar().denied) {
-      verdicts.push({ ...deny, rule: id, reason, message, priority });
+    try {
+      for (const { id, reason, message, priority } of cedar().denied) {
+        verdicts.push({ ...deny, rule: id, reason, message, priority });
+      }
+    } catch (error) {
+      // Here and not around the stage: a freeze has to be told also when Cedar fails.
+      verdicts.push(toFailure("static-deny", "stage.static-deny", error));
     }
     return toResult({ verdicts });
   },
