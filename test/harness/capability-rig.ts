@@ -37,6 +37,8 @@ export interface IssueOptions {
   readonly maxCalls?: number;
   readonly lifetimeMs?: number;
   readonly revision?: string;
+  /** The decision as it was made; default one that says nothing of its making. */
+  readonly decided?: { readonly request: unknown; readonly facts: unknown; readonly planDigest: string };
 }
 export interface IssuedRight {
   readonly id: string;
@@ -173,7 +175,9 @@ export const createCapabilityRig = async (): Promise<CapabilityRig> => {
       const nowMs = systemClock.nowMs();
       const constraints = { network: "none" } as const;
       const plan = { tool, action: "put", arguments: input, working_directory: null, resource, constraints };
-      const planDigest = canonicalDigest(plan);
+      const planDigest = options.decided?.planDigest ?? canonicalDigest(plan);
+      const request = options.decided?.request ?? { tool, input, user_id: options.userId ?? "dev" };
+      const answer = { decision: "allow", plan_digest: planDigest };
       const capabilityId = `cap_${newUuidV7(nowMs)}`;
       const decisionId = newUuidV7(nowMs);
       const sessionKey = derivedUuid(`${tenantId}/${sessionId}`);
@@ -190,7 +194,7 @@ export const createCapabilityRig = async (): Promise<CapabilityRig> => {
         `INSERT INTO gate.decisions (decision_id, tenant_id, session_key, correlation_id, requested_event_id, runtime, phase,
            tool, effect_class, decision, reason_code, plan_digest, policy_revision, matched_rules, request, facts, answer,
            decided_at)
-         VALUES ($1, $2, $3, $4, $5, 'own', 'before_tool', $6, 'write', 'allow', 'ALLOWED', $7, $8, '{}', $9, '{}', '{}', $10)`,
+         VALUES ($1, $2, $3, $4, $5, 'own', 'before_tool', $6, 'write', 'allow', 'ALLOWED', $7, $8, '{}', $9, $10, $11, $12)`,
         [
           decisionId,
           tenantId,
@@ -200,7 +204,9 @@ export const createCapabilityRig = async (): Promise<CapabilityRig> => {
           tool,
           planDigest,
           revision,
-          JSON.stringify({ tool, input, user_id: options.userId ?? "dev" }),
+          JSON.stringify(request),
+          JSON.stringify(options.decided?.facts ?? {}),
+          JSON.stringify(answer),
           issuedAt,
         ],
       );
