@@ -1,31 +1,22 @@
-import type { GateRequest, JsonObject } from "../../schemas/gate.ts";
-import { createParse, readCommand } from "./classify-command.ts";
-import type { ParseCommand } from "./classify-command.ts";
+import type { GateRequest } from "../../schemas/gate.ts";
+import { createParse } from "./classify-command.ts";
+import { readFiles } from "./classify-files.ts";
 import { collectTexts, holdsPrototypeKey, readResource, unreadable } from "./classify-input.ts";
-import {
-  isInside,
-  isNoFile,
-  isResolved,
-  resolvePath,
-  toExcess,
-  toPatchPaths,
-  toPathLike,
-} from "./classify-paths.ts";
-import { hasUnresolvedUrl, readUrl, toUrlsInTexts, toUrlsOfCommand } from "./classify-urls.ts";
+import { isInside, isResolved, toPatchPaths } from "./classify-paths.ts";
+import { nothingRead, toDistinct } from "./classify-reading.ts";
+import type { Reading } from "./classify-reading.ts";
+import { readShell, toSqlSignals } from "./classify-shell.ts";
+import type { Reader } from "./classify-shell.ts";
+import { readUrl, toUrlsInTexts, toUrlsOfCommand } from "./classify-urls.ts";
 import type { Classified, Classify, Finding, TouchedPath } from "./classified.ts";
 import { findTool } from "./find-tool.ts";
 import type { Policy, ToolEntry } from "./policy/policy.ts";
-import { toCarriedWords, toIntents } from "./shell/command-intents.ts";
 import type { ParsedCommand } from "./shell/parsed-command.ts";
-import { toDeleteIntents, toReadIntents, toWriteIntents } from "./shell/path-intents.ts";
-import { toPaths } from "./shell/paths.ts";
-import { PROGRAM_TABLE } from "./shell/program-table.ts";
+import { toReadIntents, toWriteIntents } from "./shell/path-intents.ts";
 import type { BashParser } from "./shell/syntax-tree.ts";
 import { testSignals } from "./signals.ts";
-import { classifySql, joinVerdicts } from "./sql/classify-sql.ts";
-import type { SqlVerdict } from "./sql/classify-sql.ts";
+import { classifySql } from "./sql/classify-sql.ts";
 import type { SqlParser } from "./sql/load-sql-parser.ts";
-import { judgeSqlOf, toSqlOf } from "./sql/sql-in-commands.ts";
 
 /** What classification is made with. `home` is given where commands run on this machine. */
 export interface ClassifierParts {
@@ -61,25 +52,6 @@ export function createClassifier({ bash, sql, home }: ClassifierParts): Classify
 }
 
 type RealPaths = ReadonlyMap<string, string>;
-type Reader = { readonly parse: ParseCommand; readonly sql: SqlParser; readonly home: string | undefined };
-
-/** What of a request touches the world. */
-type Reading = {
-  readonly named: readonly string[];
-  readonly touched: readonly TouchedPath[];
-  readonly command: ParsedCommand | null;
-  readonly operandPaths: readonly string[];
-  readonly signals: readonly string[];
-  readonly excess: string | null;
-};
-const nothingRead: Reading = {
-  named: [],
-  touched: [],
-  command: null,
-  operandPaths: [],
-  signals: [],
-  excess: null,
-};
 
 function readRequest(
   request: GateRequest,
@@ -93,6 +65,8 @@ function readRequest(
   const named = entry === null ? [] : readResource(entry, input, findings);
   const reading = entry === null ? nothingRead : readTouched(request, entry, named, reader);
   if (reading.excess !== null) findings.push(unreadable(reading.excess));
+  else if (entry?.resource.kind === "patch" && named.length > 0 && reading.touched.length === 0)
+    findings.push(unreadable("the patch names no file"));
   const touched = withRealPaths(reading.touched, realPaths);
   const { command } = reading;
   let texts: readonly string[] | null = null;
@@ -107,7 +81,12 @@ function readRequest(
     command,
     urls: () => (urls ??= toUrls(request.tool, entry, named, command, allTexts)),
   });
-  const signals = new Set([...reading.signals, ...toPathSignals(touched, workingDirectory), ...tested.held]);
+  const signals = new Set([
+    ...reading.signals,
+    ...toLinkSignals(touched, reading.touched),
+    ...toPathSignals(touched, workingDirectory),
+    ...tested.held,
+  ]);
   if (entry !== null && entry.tool !== request.tool) signals.add("tool.wildcard");
   return {
     entry,
@@ -176,120 +155,6 @@ function readTouched(
   }
 }
 
-function readFiles(
-  request: GateRequest,
-  entry: ToolEntry,
-  spelled: readonly { readonly path: string; readonly isDelete: boolean }[],
-  home: string | undefined,
-): Reading {
-  const { working_directory: workingDirectory } = request;
-  const liked = request.tool.startsWith("mcp.") ? toPathLikes(request.input) : [];
-  const all = [...spelled, ...liked.map((path) => ({ path, isDelete: false }))];
-  const excess = toExcess(
-    all.map(({ path }) => path),
-    workingDirectory,
-  );
-  if (excess !== null) return { ...nothingRead, excess };
-  const resolve = (path: string): string => resolvePath(workingDirectory, home, path);
-  const modes = toModes(entry, request.tool);
-  const touched = all.flatMap(({ path }) =>
-    modes.map((mode): TouchedPath => ({ path: resolve(path), mode })),
-  );
-  const deleted = spelled.flatMap(({ path, isDelete }) => (isDelete ? [resolve(path)] : []));
-  const paths = touched.map(({ path }) => path);
-  return {
-    ...nothingRead,
-    named: paths,
-    touched: toDistinct(touched),
-    signals: [
-      ...(modes.includes("read") ? toReadIntents(paths) : []),
-      ...(modes.includes("write") ? toWriteIntents(paths) : []),
-      ...(deleted.length > 0 ? ["file.delete", ...toDeleteIntents(deleted)] : []),
-    ],
-  };
-}
-
-/** A tool of somebody else may read what it writes. */
-function toModes({ effect }: ToolEntry, tool: string): readonly TouchedPath["mode"][] {
-  if (effect === "none" || effect === "read" || effect === "network") return ["read"];
-  return tool.startsWith("mcp.") ? ["read", "write"] : ["write"];
-}
-
-/** Texts of another's tool that name files by their form or their field, at any depth. */
-function toPathLikes(input: JsonObject): string[] {
-  const found = new Set<string>();
-  const open: [string, unknown][] = Object.entries(input);
-  for (let one = open.pop(); one !== undefined; one = open.pop()) {
-    const [field, value] = one;
-    if (typeof value === "string") {
-      const path = toPathLike(field, value);
-      if (path !== null) found.add(path);
-    } else if (Array.isArray(value)) {
-      for (const child of value) open.push([field, child]);
-    } else if (typeof value === "object" && value !== null) {
-      for (const child of Object.entries(value)) open.push(child);
-    }
-  }
-  return [...found];
-}
-
-function readShell(request: GateRequest, named: readonly string[], { parse, sql, home }: Reader): Reading {
-  const { working_directory: workingDirectory, input, tool, tool_alias: alias } = request;
-  const names = alias === undefined ? [tool] : [tool, alias];
-  const command = readCommand(named, { input, workingDirectory, home, names }, parse);
-  const carried = command.commands
-    .filter(({ where }) => where === "here")
-    .flatMap((one) =>
-      toCarriedWords(one).flatMap((text) => toPaths({ kind: "literal", text }, toFolders(one.cwd)) ?? []),
-    );
-  const touched = toDistinct([
-    ...[...command.reads, ...carried].map((path): TouchedPath => ({
-      path: atHome(path, home),
-      mode: "read",
-    })),
-    ...command.writes.map(({ path }): TouchedPath => ({ path: atHome(path, home), mode: "write" })),
-  ]).filter(({ path }) => !isNoFile(path));
-  const excess = toExcess(touched.map(({ path }) => path));
-  if (excess !== null) return { ...nothingRead, command, excess };
-  const verdicts = command.commands.flatMap((one) => judgeSqlOf(sql, one) ?? []);
-  const sqlFiles = command.commands.flatMap((one) =>
-    (toSqlOf(one)?.files ?? []).flatMap((word) => toPaths(word, toFolders(one.cwd)) ?? []),
-  );
-  const intents = toIntents(command, {
-    ...(workingDirectory === undefined ? {} : { workspace: workingDirectory }),
-    ...(home === undefined ? {} : { home }),
-  });
-  const signals: string[] = [...intents, ...toSqlSignals(verdicts)];
-  if (command.opaque.length > 0) signals.push("command.opaque");
-  for (const { kind } of command.opaque) signals.push(`command.opaque.${kind}`);
-  if (command.commands.some(isPrivileged)) signals.push("command.privileged");
-  if (command.commands.some(({ where }) => where !== "here")) signals.push("command.remote");
-  if (hasUnresolvedUrl(command)) signals.push("url.unresolved");
-  if (command.unresolvedReads.length > 0 || command.opaque.some(({ kind }) => kind === "unresolved_path"))
-    signals.push("path.unresolved");
-  return {
-    named,
-    touched,
-    command,
-    operandPaths: [...new Set([...command.operands, ...sqlFiles].map((path) => atHome(path, home)))].sort(),
-    signals,
-    excess: null,
-  };
-}
-
-const toFolders = (cwd: string | undefined): readonly string[] | undefined =>
-  cwd === undefined ? undefined : [cwd];
-const atHome = (path: string, home: string | undefined): string =>
-  path.startsWith("~") ? resolvePath(undefined, home, path) : path;
-const isPrivileged = ({ program, wrappers }: ParsedCommand["commands"][number]): boolean =>
-  [program, ...wrappers].some((name) => PROGRAM_TABLE.get(name)?.risk === "privilege");
-
-function toSqlSignals(verdicts: readonly SqlVerdict[]): string[] {
-  if (verdicts.length === 0) return [];
-  const { effects, isDestroying } = joinVerdicts(verdicts);
-  return [...effects.map((effect) => `sql.${effect}`), ...(isDestroying ? ["infra.destroy"] : [])];
-}
-
 function toUrls(
   tool: string,
   entry: ToolEntry | null,
@@ -314,6 +179,14 @@ function toPathSignals(touched: readonly TouchedPath[], workingDirectory: string
   return signals;
 }
 
+/** What it means that links lead to the files that they lead to. */
+function toLinkSignals(touched: readonly TouchedPath[], spelled: readonly TouchedPath[]): string[] {
+  if (touched.length === spelled.length) return [];
+  const ofMode = (mode: TouchedPath["mode"]): string[] =>
+    touched.flatMap((one) => (one.mode === mode ? [one.path] : []));
+  return [...toReadIntents(ofMode("read")), ...toWriteIntents(ofMode("write"))];
+}
+
 /** A file behind a symbolic link is touched under both names. */
 function withRealPaths(
   touched: readonly TouchedPath[],
@@ -331,10 +204,6 @@ function withRealPaths(
           ];
     }),
   );
-}
-
-function toDistinct(touched: readonly TouchedPath[]): TouchedPath[] {
-  return [...new Map(touched.map((one) => [`${one.mode} ${one.path}`, one])).values()];
 }
 
 function notUnderstood(entry: ToolEntry | null): Classified {

@@ -96,7 +96,7 @@ export function isInside(path: string, folder: string | undefined): boolean {
 
 /** Files of the system that hold nothing: whoever reads or writes them touches no file. */
 export const isNoFile = (path: string): boolean =>
-  /^\/dev\/(?:null|zero|full|random|urandom|stdin|stdout|stderr|tty|fd\/\d+)$/.test(path);
+  /^\/dev\/(?:null|zero|full|random|urandom|stdin|stdout|stderr|tty|fd\/\d+|(?:tcp|udp)\/.*)$/.test(path);
 
 /**
  * What is too much of the named files to be judged in time, before any is resolved; null when nothing is.

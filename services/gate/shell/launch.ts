@@ -43,7 +43,8 @@ export function toLaunches(program: string, args: readonly Word[]): readonly Lau
   const shape = PROGRAM_TABLE.get(program)?.launch;
   if (shape !== undefined) return toWrapped(program, shape, args);
   if (SHELL_NAMES.has(program)) return toShell(program, args);
-  if (FOREIGN_SHELL_NAMES.has(program))
+  // `C:\\Windows\\cmd.exe` is one word to bash; Windows knows no case.
+  if (FOREIGN_SHELL_NAMES.has(program.replace(/^.*\\/, "").toLowerCase()))
     return [toOpaque("foreign_shell", args.map(toSource).join(" "), program)];
   if (UNPARSED_LAUNCHERS.has(program))
     return [toOpaque("unparsed_launcher", args.map(toSource).join(" "), program)];

@@ -21,6 +21,9 @@ export function refuseText(text: string): OpaqueReason | undefined {
   const lookalike = LOOKALIKES.exec(text);
   if (lookalike !== null)
     return { kind: "lookalike_character", detail: `U+${toHex(lookalike[0])} at ${lookalike.index}` };
+  const surrogate = /\p{Surrogate}/u.exec(text);
+  if (surrogate !== null)
+    return { kind: "lookalike_character", detail: `half a character at ${surrogate.index}` };
   if (isNestedTooDeep(text) || hasManyFunctions(text)) return { kind: "too_deep", detail: "nested too deep" };
   if (OPERATOR_RUN.test(text)) return { kind: "too_large", detail: "a long run of operators" };
   if (splitsWordOverLines(text))

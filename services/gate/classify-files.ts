@@ -1,0 +1,65 @@
+import type { GateRequest, JsonObject } from "../../schemas/gate.ts";
+import { resolvePath, toExcess, toPatchPaths, toPathLike } from "./classify-paths.ts";
+import { nothingRead, toDistinct } from "./classify-reading.ts";
+import type { Reading } from "./classify-reading.ts";
+import type { TouchedPath } from "./classified.ts";
+import type { ToolEntry } from "./policy/policy.ts";
+import { toDeleteIntents, toReadIntents, toWriteIntents } from "./shell/path-intents.ts";
+
+/** What a tool touches that names its files in fields; one of another's server wherever it names them. */
+export function readFiles(
+  request: GateRequest,
+  entry: ToolEntry,
+  spelled: readonly { readonly path: string; readonly isDelete: boolean }[],
+  home: string | undefined,
+): Reading {
+  const { working_directory: workingDirectory } = request;
+  const liked = request.tool.startsWith("mcp.") ? toPathLikes(request.input) : [];
+  const all = [...spelled, ...liked.map((path) => ({ path, isDelete: false }))];
+  const excess = toExcess(
+    all.map(({ path }) => path),
+    workingDirectory,
+  );
+  if (excess !== null) return { ...nothingRead, excess };
+  const resolve = (path: string): string => resolvePath(workingDirectory, home, path);
+  const modes = toModes(entry, request.tool);
+  const touched = all.flatMap(({ path }) =>
+    modes.map((mode): TouchedPath => ({ path: resolve(path), mode })),
+  );
+  const deleted = spelled.flatMap(({ path, isDelete }) => (isDelete ? [resolve(path)] : []));
+  const paths = touched.map(({ path }) => path);
+  return {
+    ...nothingRead,
+    named: paths,
+    touched: toDistinct(touched),
+    signals: [
+      ...(modes.includes("read") ? toReadIntents(paths) : []),
+      ...(modes.includes("write") ? toWriteIntents(paths) : []),
+      ...(deleted.length > 0 ? ["file.delete", ...toDeleteIntents(deleted)] : []),
+    ],
+  };
+}
+
+/** A tool of somebody else may read what it writes. */
+function toModes({ effect }: ToolEntry, tool: string): readonly TouchedPath["mode"][] {
+  if (effect === "none" || effect === "read" || effect === "network") return ["read"];
+  return tool.startsWith("mcp.") ? ["read", "write"] : ["write"];
+}
+
+/** Texts of another's tool that name files by their form or their field, at any depth. */
+function toPathLikes(input: JsonObject): string[] {
+  const found = new Set<string>();
+  const open: [string, unknown][] = Object.entries(input);
+  for (let one = open.pop(); one !== undefined; one = open.pop()) {
+    const [field, value] = one;
+    if (typeof value === "string") {
+      const path = toPathLike(field, value);
+      if (path !== null) found.add(path);
+    } else if (Array.isArray(value)) {
+      for (const child of value) open.push([field, child]);
+    } else if (typeof value === "object" && value !== null) {
+      for (const child of Object.entries(value)) open.push(child);
+    }
+  }
+  return [...found];
+}

@@ -1,0 +1,128 @@
+import type { GateRequest } from "../../schemas/gate.ts";
+import { readCommand } from "./classify-command.ts";
+import type { ParseCommand } from "./classify-command.ts";
+import { isNoFile, resolvePath, toExcess, toPatchPaths } from "./classify-paths.ts";
+import type { PatchPath } from "./classify-paths.ts";
+import { nothingRead, toDistinct } from "./classify-reading.ts";
+import type { Reading } from "./classify-reading.ts";
+import { hasUnresolvedUrl } from "./classify-urls.ts";
+import type { TouchedPath } from "./classified.ts";
+import { toCarriedWords, toIntents } from "./shell/command-intents.ts";
+import { toSecretCandidates } from "./shell/glob-candidates.ts";
+import type { SimpleCommand } from "./shell/parsed-command.ts";
+import { toDeleteIntents, toReadIntents, toWriteIntents } from "./shell/path-intents.ts";
+import { toPaths } from "./shell/paths.ts";
+import { PROGRAM_TABLE } from "./shell/program-table.ts";
+import { joinVerdicts } from "./sql/classify-sql.ts";
+import type { SqlVerdict } from "./sql/classify-sql.ts";
+import type { SqlParser } from "./sql/load-sql-parser.ts";
+import { judgeSqlOf, toSqlOf } from "./sql/sql-in-commands.ts";
+
+/** What commands are read with. */
+export type Reader = {
+  readonly parse: ParseCommand;
+  readonly sql: SqlParser;
+  readonly home: string | undefined;
+};
+
+/** What a call runs in a shell, and touches by it. */
+export function readShell(
+  request: GateRequest,
+  named: readonly string[],
+  { parse, sql, home }: Reader,
+): Reading {
+  const { working_directory: workingDirectory, input, tool, tool_alias: alias } = request;
+  const names = alias === undefined ? [tool] : [tool, alias];
+  const command = readCommand(named, { input, workingDirectory, home, names }, parse);
+  const here = command.commands.filter(({ where }) => where === "here");
+  const carried = here.flatMap((one) =>
+    toCarriedWords(one).flatMap((text) =>
+      text.startsWith("~") ? [text] : (toPaths({ kind: "literal", text }, toFolders(one.cwd)) ?? [text]),
+    ),
+  );
+  const patches = here.flatMap((one) => toPatches(one, home));
+  const found = [...command.reads, ...command.writes.map(({ path }) => path)].flatMap(toSecretCandidates);
+  const ofMode = (paths: readonly string[], mode: TouchedPath["mode"]): TouchedPath[] =>
+    paths.map((path) => ({ path: atHome(path, home), mode }));
+  const touched = toDistinct([
+    ...ofMode([...command.reads, ...carried, ...found], "read"),
+    ...ofMode([...command.writes.map(({ path }) => path), ...patches.map(({ path }) => path)], "write"),
+  ]).filter(({ path }) => !isNoFile(path));
+  const excess = toExcess(touched.map(({ path }) => path));
+  if (excess !== null) return { ...nothingRead, command, excess };
+  const verdicts = command.commands.flatMap((one) => judgeSqlOf(sql, one) ?? []);
+  const sqlFiles = command.commands.flatMap((one) =>
+    (toSqlOf(one)?.files ?? []).flatMap((word) => toPaths(word, toFolders(one.cwd)) ?? []),
+  );
+  const intents = toIntents(command, {
+    ...(workingDirectory === undefined ? {} : { workspace: workingDirectory }),
+    ...(home === undefined ? {} : { home }),
+  });
+  const deleted = patches.flatMap(({ path, isDelete }) => (isDelete ? [path] : []));
+  const signals: string[] = [
+    ...intents,
+    ...toSqlSignals(verdicts),
+    ...toReadIntents(found),
+    ...toWriteIntents(patches.map(({ path }) => path)),
+    ...(deleted.length > 0 ? ["file.delete", ...toDeleteIntents(deleted)] : []),
+  ];
+  if (command.opaque.length > 0) signals.push("command.opaque");
+  for (const { kind } of command.opaque) signals.push(`command.opaque.${kind}`);
+  if (command.commands.some(isPrivileged)) signals.push("command.privileged");
+  if (command.commands.some(({ where }) => where !== "here")) signals.push("command.remote");
+  if (hasUnresolvedUrl(command)) signals.push("url.unresolved");
+  if (
+    command.unresolvedReads.length > 0 ||
+    command.opaque.some(({ kind }) => kind === "unresolved_path") ||
+    here.some(appliesHiddenPatch)
+  )
+    signals.push("path.unresolved");
+  return {
+    named,
+    touched,
+    command,
+    operandPaths: [...new Set([...command.operands, ...sqlFiles].map((path) => atHome(path, home)))].sort(),
+    signals,
+    excess: null,
+  };
+}
+
+const patchPrograms = /^(?:apply_?patch|patch|git)$/;
+
+/** Text of a patch that a command applies; null: it applies one that is not in the text. Undefined: it applies none. */
+function toPatchText(command: SimpleCommand): string | null | undefined {
+  if (!patchPrograms.test(command.program)) return undefined;
+  const words = command.argv.map((word) => (word.kind === "literal" ? word.text : null));
+  if (command.program === "git" && !words.some((word) => word === "apply" || word === "am")) return undefined;
+  if (words.some((word) => word === "--help" || word === "--version")) return undefined;
+  const own = command.program.startsWith("apply") ? words[0] : undefined;
+  if (own !== undefined) return own;
+  return command.inputText?.kind === "literal" ? command.inputText.text : null;
+}
+
+function toPatches(command: SimpleCommand, home: string | undefined): PatchPath[] {
+  const text = toPatchText(command);
+  if (typeof text !== "string") return [];
+  return toPatchPaths([text]).map(({ path, isDelete }) => ({
+    path: resolvePath(command.cwd, home, path),
+    isDelete,
+  }));
+}
+
+function appliesHiddenPatch(command: SimpleCommand): boolean {
+  return toPatchText(command) === null;
+}
+
+const toFolders = (cwd: string | undefined): readonly string[] | undefined =>
+  cwd === undefined ? undefined : [cwd];
+const atHome = (path: string, home: string | undefined): string =>
+  path.startsWith("~") ? resolvePath(undefined, home, path) : path;
+const isPrivileged = ({ program, wrappers }: SimpleCommand): boolean =>
+  [program, ...wrappers].some((name) => PROGRAM_TABLE.get(name)?.risk === "privilege");
+
+/** Signals of SQL, wherever it stands. */
+export function toSqlSignals(verdicts: readonly SqlVerdict[]): string[] {
+  if (verdicts.length === 0) return [];
+  const { effects, isDestroying } = joinVerdicts(verdicts);
+  return [...effects.map((effect) => `sql.${effect}`), ...(isDestroying ? ["infra.destroy"] : [])];
+}
