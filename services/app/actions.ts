@@ -5,14 +5,18 @@ import { describeConfig, loadConfig } from "../platform/config.ts";
 import { Fault } from "../../schemas/faults.ts";
 import type { Actions, Common } from "../cli/actions.ts";
 import { fileExists } from "../stack/machine.ts";
+import { approvalActions } from "./approval-actions.ts";
+import { capabilityActions } from "./capability-actions.ts";
 import { contractActions } from "./contract-actions.ts";
 import { decideAction } from "./decide-action.ts";
 import { runDemo } from "./demo/run-demo.ts";
 import type { Place } from "./place.ts";
 import { localFiles } from "./place.ts";
+import { policyActions } from "./policy-actions.ts";
 import { processors } from "./processors.ts";
 import { readActions } from "./read-actions.ts";
 import { serveRoles, toRoles } from "./serve.ts";
+import { simulateActions } from "./simulate-actions.ts";
 import { stackActions } from "./stack-actions.ts";
 import { startGate } from "./start-gate.ts";
 import { startOperations } from "./start-operations.ts";
@@ -41,6 +45,10 @@ export function createActions(place: Place): Actions {
     ...stackActions(place),
     ...contractActions(place, configOf),
     ...readActions(configOf),
+    ...policyActions(configOf),
+    ...simulateActions(configOf),
+    ...approvalActions(configOf),
+    ...capabilityActions(configOf),
     demo: (common, { once }) => runDemo(place, common, once),
     async serve(common, { roles }) {
       const config = await configOf(common);
@@ -56,7 +64,7 @@ export function createActions(place: Place): Actions {
       const shown = describeConfig(await configOf(common));
       return { json: shown, text: JSON.stringify(shown, null, 2) };
     },
-    decide: async (common, options) => decideAction(() => configOf(common), options),
+    decide: (common, options) => decideAction(common, () => configOf(common), options),
     tail: async (common, options) => tail(await configOf(common), common, options),
     async tokensIssue(common, options) {
       const config = await configOf(common);
@@ -66,7 +74,7 @@ export function createActions(place: Place): Actions {
           "FABRIC_AUTH_KEYS_FILE is not set; tokens of other machines come from your OIDC issuer",
         );
       }
-      return issueToken(config.authKeysFile, options);
+      return issueToken(config.authKeysFile, options, common);
     },
   };
 }

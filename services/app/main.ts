@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { runCommandLine } from "../cli/program.ts";
 import { thisMachine } from "../stack/machine.ts";
 import { createActions } from "./actions.ts";
+import { askSecret } from "./ask-secret.ts";
 import { findPlace } from "./place.ts";
 
 const stop = new AbortController();
@@ -40,5 +41,6 @@ const exit = await runCommandLine(process.argv.slice(2), createActions(place), {
   colour: process.stdout.isTTY && thisMachine().env["NO_COLOR"] === undefined,
   signal: stop.signal,
   version: manifest.version,
+  askSecret,
 });
 process.exitCode = exit;

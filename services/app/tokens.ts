@@ -1,34 +1,68 @@
 import { Fault } from "../../schemas/faults.ts";
+import type { Common } from "../cli/actions.ts";
 import type { Report } from "../cli/report.ts";
+import type { AuthKeys } from "../platform/auth-keys.ts";
+import { loadAuthKeysFile } from "../platform/auth-keys.ts";
 import type { Role } from "../platform/auth.ts";
 import { issueLocalToken, roles } from "../platform/auth.ts";
-import { loadAuthKeysFile } from "../platform/auth-keys.ts";
 import { systemClock } from "../platform/clock.ts";
+import { createPeopleKey, hasPeopleKey, openPeopleKey, peopleRoles } from "./people-key.ts";
 
-/** Signs a token with the machine's key, for roles that this key may vouch for. */
+/** Longest life of a token that lets a person act: a working day. */
+const peopleTokenMaxSeconds = 8 * 3_600;
+
+/**
+ * Signs a token: of the role runtime with the machine's own key, of every other role with the people's key, which a
+ * passphrase opens. The first such token makes that key.
+ */
 export async function issueToken(
   keysFile: string,
   options: { role: string; tenant: string; subject: string; ttl: number },
+  { askSecret, screen }: Pick<Common, "askSecret" | "screen">,
 ): Promise<Report> {
   const role = roles.find((one) => one === options.role);
   if (role === undefined)
     throw new Fault("USAGE", `\`${options.role}\` is no role; roles are ${roles.join(", ")}`);
-  const keys = await loadAuthKeysFile(keysFile);
-  const allowed: readonly Role[] =
-    keys.verification.find(({ jwk }) => jwk.kid === keys.signing.kid)?.roles ?? [];
-  if (!allowed.includes(role)) {
+  const isForPeople = peopleRoles.includes(role);
+  if (isForPeople && options.ttl > peopleTokenMaxSeconds) {
     throw new Fault(
-      "ROLE_MISSING",
-      `the key of this machine vouches for ${allowed.join(", ")} only: an agent runs as the same user. Tokens with the role ${role} come from an OIDC issuer (FABRIC_OIDC_ISSUER)`,
+      "USAGE",
+      `a token of the role ${role} lives ${String(peopleTokenMaxSeconds)} seconds at most; give a shorter --ttl`,
     );
   }
+  const privateKey = isForPeople
+    ? await unlockPeopleKey(keysFile, { askSecret, screen })
+    : await machineKey(keysFile, role);
   const token = await issueLocalToken({
     tenantId: options.tenant,
     subject: options.subject,
     roles: [role],
     lifetimeSeconds: options.ttl,
-    privateKey: keys.signing,
+    privateKey,
     clock: systemClock,
   });
   return { json: { token, role, tenant: options.tenant, expires_in_seconds: options.ttl }, text: token };
+}
+
+async function machineKey(keysFile: string, role: Role): Promise<AuthKeys["signing"]> {
+  const keys = await loadAuthKeysFile(keysFile);
+  const allowed = keys.verification.find(({ jwk }) => jwk.kid === keys.signing.kid)?.roles ?? [];
+  if (allowed.includes(role)) return keys.signing;
+  throw new Fault("ROLE_MISSING", `the key of this machine vouches for ${allowed.join(", ")} only`);
+}
+
+async function unlockPeopleKey(
+  keysFile: string,
+  { askSecret, screen }: Pick<Common, "askSecret" | "screen">,
+): Promise<AuthKeys["signing"]> {
+  if (await hasPeopleKey(keysFile)) {
+    return openPeopleKey(keysFile, await askSecret("passphrase of this machine's people"));
+  }
+  screen.progress("this machine has no key for people yet: choose its passphrase, and tell it to no agent");
+  const passphrase = await askSecret("new passphrase");
+  if ((await askSecret("the same again")) !== passphrase) {
+    throw new Fault("USAGE", "the two passphrases differ; nothing was made");
+  }
+  await createPeopleKey(keysFile, passphrase);
+  return openPeopleKey(keysFile, passphrase);
 }

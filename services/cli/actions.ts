@@ -8,6 +8,23 @@ export interface Common {
   readonly signal: AbortSignal;
   /** Name of the local stack below `.fabric/`. */
   readonly stack: string;
+  /** Reads a line from the terminal without showing it; throws ROLE_MISSING where there is no terminal. */
+  readonly askSecret: (prompt: string) => Promise<string>;
+}
+
+/** Which recorded decisions `simulate` and `diff --simulate` take. */
+export interface Recordings {
+  /** A span such as `7d`, or a time; undefined: all there are. */
+  readonly since: string | undefined;
+  readonly tenant: string | undefined;
+  readonly limit: number | undefined;
+  /** JSON lines instead of the database. */
+  readonly file: string | undefined;
+}
+
+/** A command that asks the gate as a person. */
+export interface AsPerson {
+  readonly tokenFile: string | undefined;
 }
 
 /** What the commands do; the composition root hands these in, so that the command line knows no other room. */
@@ -26,7 +43,65 @@ export interface Actions {
   topicsPlan(common: Common): Promise<Report>;
   topicsApply(common: Common): Promise<Report>;
   topicsDrift(common: Common): Promise<Report>;
-  decide(common: Common, options: { bundle: string | undefined; request: string }): Promise<Report>;
+  decide(
+    common: Common,
+    options: {
+      bundle: string | undefined;
+      /** Many requests; undefined: one on stdin. */
+      file: string | undefined;
+      environment: string | undefined;
+      readRequest: () => Promise<string>;
+    },
+  ): Promise<Report>;
+  policyCheck(common: Common, options: { dir: string }): Promise<Report>;
+  policyTest(common: Common, options: { dir: string }): Promise<Report>;
+  policyActivate(
+    common: Common,
+    options: { bundle: string; note: string | undefined } & AsPerson,
+  ): Promise<Report>;
+  policyRollback(common: Common, options: { note: string | undefined } & AsPerson): Promise<Report>;
+  policyList(common: Common, options: { limit: number }): Promise<Report>;
+  policyShow(common: Common, options: { revision: string; file: string | undefined }): Promise<Report>;
+  policySimulate(
+    common: Common,
+    options: { bundle: string; details: number; recordings: Recordings },
+  ): Promise<Report>;
+  policyExplain(
+    common: Common,
+    options: { id: string | undefined; bundle: string | undefined; request: string | undefined },
+  ): Promise<Report>;
+  policyDiff(
+    common: Common,
+    options: { before: string; after: string; simulate: boolean; recordings: Recordings },
+  ): Promise<Report>;
+  approvalsList(
+    common: Common,
+    options: { state: string | undefined; limit: number } & AsPerson,
+  ): Promise<Report>;
+  approvalsShow(common: Common, options: { id: string } & AsPerson): Promise<Report>;
+  approvalsDecide(
+    common: Common,
+    options: {
+      id: string;
+      approve: boolean;
+      note: string | undefined;
+      digest: string | undefined;
+    } & AsPerson,
+  ): Promise<Report>;
+  capabilitiesList(
+    common: Common,
+    options: { state: string | undefined; session: string | undefined; limit: number } & AsPerson,
+  ): Promise<Report>;
+  capabilitiesRevoke(
+    common: Common,
+    options: {
+      id: string | undefined;
+      plan: string | undefined;
+      session: string | undefined;
+      subject: string | undefined;
+      reason: string;
+    } & AsPerson,
+  ): Promise<Report>;
   tail(
     common: Common,
     options: { types: readonly string[]; fromBeginning: boolean; limit: number | undefined },

@@ -22,6 +22,7 @@ async function run(argv: string[], overrides: Partial<Actions> = {}) {
     colour: false,
     signal: new AbortController().signal,
     version: "1.2.3",
+    askSecret: async () => "secret",
   });
   return { exit, stdout, stderr };
 }

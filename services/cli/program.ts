@@ -1,7 +1,11 @@
 import { Command, CommanderError, Option } from "commander";
 import { Fault, faultTable } from "../../schemas/faults.ts";
 import type { Actions, Common } from "./actions.ts";
-import type { ExitCode, Report } from "./report.ts";
+import { addApprovalCommands } from "./approval-commands.ts";
+import type { Bind, Run } from "./command-action.ts";
+import { toCount } from "./command-action.ts";
+import { addPolicyCommands } from "./policy-commands.ts";
+import type { ExitCode } from "./report.ts";
 import type { Screen } from "./screen.ts";
 
 /** Streams and process matters, handed in so that a test can run a command line in-process. */
@@ -12,9 +16,9 @@ export interface Surroundings {
   readonly colour: boolean;
   readonly signal: AbortSignal;
   readonly version: string;
+  /** See `Common`. */
+  readonly askSecret: (prompt: string) => Promise<string>;
 }
-
-type Run = (common: Common) => Promise<Report>;
 
 /** Parses one command line, runs it, prints its report, and answers with the exit code. Never throws. */
 export async function runCommandLine(
@@ -25,7 +29,7 @@ export async function runCommandLine(
   let exit: ExitCode = 0;
   const program = new Command("fabric");
 
-  function action(run: (...args: never[]) => Run): (...args: unknown[]) => Promise<void> {
+  const action: Bind = (run) => {
     return async (...args: unknown[]) => {
       const global = program.opts<{ json?: boolean; stack: string }>();
       const screen: Screen = {
@@ -38,14 +42,19 @@ export async function runCommandLine(
         record: (json, text) => around.stdout(global.json === true ? `${toJson(json, 0)}\n` : `${text}\n`),
         progress: (text) => around.stderr(`${text}\n`),
       };
-      const common: Common = { screen, signal: around.signal, stack: global.stack };
+      const common: Common = {
+        screen,
+        signal: around.signal,
+        stack: global.stack,
+        askSecret: around.askSecret,
+      };
       const report = await (run as (...all: unknown[]) => Run)(...args)(common);
       if (screen.json && report.json !== undefined) around.stdout(`${toJson(report.json, 2)}\n`);
       else if (screen.json) exit = report.exit ?? 0;
       else if (report.text !== "") around.stdout(`${report.text}\n`);
       exit = report.exit ?? 0;
     };
-  }
+  };
 
   program
     .description("Policy Hook Fabric: one policy gate and one event backbone for all agents")
@@ -156,23 +165,35 @@ export async function runCommandLine(
 
   program
     .command("decide")
-    .description("one decision for the request on stdin")
+    .description("one decision for the request on stdin, or many of a file")
     .option("--bundle <dir>", "judge by this policy folder alone, without a running gate")
+    .option("--file <json>", "judge every request of a file, and compare with the decisions that it names")
+    .option("--environment <name>", "with --bundle: the environment that rules see")
     .addHelpText(
       "after",
       "\nFields of a request (JSON):\n" +
         "  runtime, session_id, tool, input     required; tool has the form shell.run, input is an object\n" +
         "  tool_call_id                         the same call again gets the stored answer\n" +
         "  working_directory                    what relative paths are resolved against\n" +
-        "  turn_id, agent_id, user_id, phase, permission_mode, tool_alias, traceparent" +
-        '\n\nExample:\n  echo \'{"runtime":"own","session_id":"s1","tool":"shell.run","input":{"command":"ls"}}\' | fabric decide',
+        "  turn_id, agent_id, user_id, phase, permission_mode, tool_alias, parent_session_id, traceparent" +
+        "\n\nA file is a JSON array or JSON lines of requests, of {request, facts?, expect?}, or of commands\n" +
+        "{text, decision?}. Exit 1: a decision is another one than the file names; 4: the one request is refused." +
+        '\n\nExamples:\n  echo \'{"runtime":"own","session_id":"s1","tool":"shell.run","input":{"command":"ls"}}\' | fabric decide' +
+        "\n  fabric decide --bundle deploy/policy/default --file test/corpus/commands/git.json",
     )
     .action(
       action(
-        (options: { bundle?: string }) => async (common) =>
-          actions.decide(common, { bundle: options.bundle, request: await around.readStdin() }),
+        (options: { bundle?: string; file?: string; environment?: string }) => (common) =>
+          actions.decide(common, {
+            bundle: options.bundle,
+            file: options.file,
+            environment: options.environment,
+            readRequest: around.readStdin,
+          }),
       ),
     );
+  addPolicyCommands(program, actions, action);
+  addApprovalCommands(program, actions, action);
   program
     .command("tail")
     .argument("[type...]", "event types; none: all")
@@ -220,15 +241,28 @@ export async function runCommandLine(
   const tokens = program.command("tokens").description("access tokens");
   tokens
     .command("issue")
-    .description("issue a token of the local stack")
+    .description("issue a token of the local stack; every role but runtime asks for the people's passphrase")
     .addOption(new Option("--role <role>", "one role").default("runtime"))
-    .addOption(new Option("--tenant <id>", "tenant").default("local"))
-    .addOption(new Option("--subject <name>", "who holds it").default("developer"))
-    .option("--ttl <seconds>", "lifetime in seconds", toCount, 86_400)
+    .addOption(new Option("--tenant <id>", "tenant; `fabric` for who changes the policy").default("local"))
+    .addOption(
+      new Option("--subject <name>", "who holds it; nobody approves what he asked for himself").default(
+        "developer",
+      ),
+    )
+    .option("--ttl <seconds>", "lifetime in seconds; default a day, for people an hour", toCount)
+    .addHelpText(
+      "after",
+      "\nThe first token that is not of the role runtime makes this machine's key for people: it asks for a new\n" +
+        "passphrase, on a terminal and nowhere else." +
+        "\n\nExamples:\n  fabric tokens issue\n  fabric tokens issue --role approver --subject ann",
+    )
     .action(
       action(
-        (options: { role: string; tenant: string; subject: string; ttl: number }) => (common) =>
-          actions.tokensIssue(common, options),
+        (options: { role: string; tenant: string; subject: string; ttl?: number }) => (common) =>
+          actions.tokensIssue(common, {
+            ...options,
+            ttl: options.ttl ?? (options.role === "runtime" ? 86_400 : 3_600),
+          }),
       ),
     );
 
@@ -259,11 +293,4 @@ function explain(error: unknown, around: Surroundings, json: boolean): ExitCode 
 /** bigint has no JSON form; offsets and counts of ours fit a double. */
 function toJson(value: unknown, indent: number): string {
   return JSON.stringify(value, (_key, one: unknown) => (typeof one === "bigint" ? Number(one) : one), indent);
-}
-
-function toCount(text: string): number {
-  const count = Number(text);
-  if (!Number.isSafeInteger(count) || count < 1)
-    throw new Fault("USAGE", `\`${text}\` is not a whole number above 0`);
-  return count;
 }

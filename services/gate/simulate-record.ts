@@ -22,7 +22,8 @@ export interface RecordedDecision {
   readonly decisionId: string | null;
   readonly request: GateRequest;
   readonly facts: Facts;
-  readonly operands: readonly Operand[];
+  /** Content of the files that the call would run; null: not recorded. */
+  readonly operands: readonly Operand[] | null;
   /** The facts were stored by an earlier version, or not at all: what was not there is neutral. */
   readonly isPartial: boolean;
   /** Null: nobody answered it yet. */
@@ -79,7 +80,7 @@ const storedFactsSchema = z.object({
 export function toFacts(
   stored: unknown,
   neutral: NeutralFacts,
-): { readonly facts: Facts; readonly operands: readonly Operand[]; readonly isPartial: boolean } {
+): { readonly facts: Facts; readonly operands: readonly Operand[] | null; readonly isPartial: boolean } {
   const given = storedFactsSchema.parse(stored ?? {});
   let isPartial = false;
   function or<T>(value: T | undefined, fallback: T): T {
@@ -105,7 +106,7 @@ export function toFacts(
     counters: or(given.counters, {}),
     dated: or(given.dated, {}),
   };
-  return { facts, operands: given.operands ?? [], isPartial };
+  return { facts, operands: given.operands ?? null, isPartial };
 }
 
 /** One recorded decision of untrusted parts: a row of the database, or a line of a file. */
@@ -123,7 +124,8 @@ export function toRecordedLine(
   const request = toRequest(parts.request);
   if (typeof request === "string") return { kind: "unreadable", decisionId, why: request };
   const answer = parts.answer == null ? null : recordedAnswerSchema.safeParse(parts.answer);
-  if (answer !== null && !answer.success) return { kind: "unreadable", decisionId, why: "its answer is none" };
+  if (answer !== null && !answer.success)
+    return { kind: "unreadable", decisionId, why: "its answer is none" };
   try {
     const { facts, operands, isPartial } = toFacts(parts.facts, neutral);
     const given = parts.operands === undefined ? operands : z.array(operandSchema).parse(parts.operands);

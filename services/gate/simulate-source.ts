@@ -115,7 +115,8 @@ async function toLine(source: RecordedSource, row: DecisionColumns): Promise<Rec
     if (error instanceof Fault && error.kind === "transient") throw error;
     return { kind: "unreadable", decisionId, why: "its sealed request cannot be opened" };
   }
-  if (request === null) return { kind: "unreadable", decisionId, why: "its request is sealed, and no key was given" };
+  if (request === null)
+    return { kind: "unreadable", decisionId, why: "its request is sealed, and no key was given" };
   const answer = { ...row.answer, policy_revision: row.policy_revision };
   return toRecordedLine({ decisionId, request, facts: row.facts, answer }, neutral);
 }
@@ -125,7 +126,9 @@ async function openRequest({ database, keys }: RecordedSource, row: DecisionColu
   if (row.request_sealed !== null) {
     if (keys === null) return null;
     const place = requestPlace(`dec_${row.decision_id}`);
-    return JSON.parse((await openInline(keys, row.tenant_id, place, row.request_sealed)).toString("utf8")) as unknown;
+    return JSON.parse(
+      (await openInline(keys, row.tenant_id, place, row.request_sealed)).toString("utf8"),
+    ) as unknown;
   }
   if (row.request_ref !== null) {
     if (keys === null) return null;
@@ -162,7 +165,8 @@ function toFileLine(text: string, place: string, neutral: NeutralFacts): Recorde
     return { kind: "unreadable", decisionId: place, why: "its line is no JSON object" };
   }
   const line = json as Record<string, unknown>;
-  if (!("request" in line)) return toRecordedLine({ decisionId: place, request: line, facts: {}, answer: null }, neutral);
+  if (!("request" in line))
+    return toRecordedLine({ decisionId: place, request: line, facts: {}, answer: null }, neutral);
   const id = typeof line["decision_id"] === "string" ? line["decision_id"] : place;
   return toRecordedLine(
     {

@@ -58,7 +58,10 @@ export interface SimulationReport {
     readonly different: number;
     /** Its revision is not stored, or its facts are not whole. */
     readonly unknown: number;
-    readonly examples: readonly { readonly decision_id: string | null; readonly differs: readonly string[] }[];
+    readonly examples: readonly {
+      readonly decision_id: string | null;
+      readonly differs: readonly string[];
+    }[];
   };
 }
 
@@ -111,7 +114,8 @@ export async function simulate(
       const appeared = ruling.matchedRules.filter((rule) => !before.includes(rule));
       const disappeared = before.filter((rule) => !ruling.matchedRules.includes(rule));
       for (const rule of [...appeared, ...disappeared]) totalOf(rule).inChanged += 1;
-      if (changes.length < detailsMax) changes.push(toChange(record, record.answer, ruling, appeared, disappeared));
+      if (changes.length < detailsMax)
+        changes.push(toChange(record, record.answer, ruling, appeared, disappeared));
     }
     if (record.answer === null) continue;
     const own = record.isPartial ? null : await policyOf(record.answer.policy_revision ?? "");
@@ -135,11 +139,19 @@ export async function simulate(
         const [from = "", to = ""] = JSON.parse(pair) as string[];
         return { before: from, after: to, count: times };
       })
-      .sort((left, right) => right.count - left.count || compare(left.before + left.after, right.before + right.after)),
+      .sort(
+        (left, right) =>
+          right.count - left.count || compare(left.before + left.after, right.before + right.after),
+      ),
     changed,
     changes,
     rules: [...rules]
-      .map(([rule, total]) => ({ rule, before: total.before, after: total.after, in_changed: total.inChanged }))
+      .map(([rule, total]) => ({
+        rule,
+        before: total.before,
+        after: total.after,
+        in_changed: total.inChanged,
+      }))
       .sort((left, right) => right.in_changed - left.in_changed || compare(left.rule, right.rule)),
     reproduced: { ...reproduced, examples },
   };

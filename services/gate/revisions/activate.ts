@@ -10,7 +10,13 @@ import { toActivationEvent } from "./activation-event.ts";
 import type { BundleFiles, BundleJudge, CheckedBundle } from "./bundle-judge.ts";
 import { previousRevision } from "./previous-revision.ts";
 import type { ActivationRow } from "./revision-rows.ts";
-import { findRevisions, insertActivation, insertRevision, loadActivations, loadRevision } from "./revision-rows.ts";
+import {
+  findRevisions,
+  insertActivation,
+  insertRevision,
+  loadActivations,
+  loadRevision,
+} from "./revision-rows.ts";
 
 export interface ActivationContext {
   /** As role fabric_gate. */
@@ -68,7 +74,8 @@ export async function activateStored(
   wish: ActivationWish,
 ): Promise<Activated> {
   const [revision, another] = await findRevisions(context.database, text);
-  if (revision === undefined) throw new Fault("POLICY_UNKNOWN", `\`${text}\`; \`fabric policy list\` shows them`);
+  if (revision === undefined)
+    throw new Fault("POLICY_UNKNOWN", `\`${text}\`; \`fabric policy list\` shows them`);
   if (another !== undefined && revision !== text) {
     throw new Fault("POLICY_UNKNOWN", `\`${text}\` is the beginning of several; give more of it`);
   }
@@ -183,7 +190,8 @@ async function lockActivations(tx: Tx): Promise<void> {
       activationLock,
     ]);
     if (rows[0]?.locked === true) return;
-    if (waitedMs >= lockWaitMs) throw new Fault("DATABASE_CONFLICT", "another activation takes long; try again");
+    if (waitedMs >= lockWaitMs)
+      throw new Fault("DATABASE_CONFLICT", "another activation takes long; try again");
     await sleep(lockPollMs);
   }
 }

@@ -28,8 +28,7 @@ describe("a difference of two bundles", () => {
     const other = files({
       "risk.yaml":
         "levels: {medium: 20, high: 60, critical: 85}\nrules:\n  - id: risk.a\n    points: 25\n    when: {tools: [shell.run]}\n  - {id: risk.b, points: 5, when: {}}\n",
-      "static-deny.cedar":
-        '@id("deny.b")\n@message("no")\nforbid (principal, action, resource);\n',
+      "static-deny.cedar": '@id("deny.b")\n@message("no")\nforbid (principal, action, resource);\n',
     });
     expect(
       diffBundles(files(), other).map(({ where, what, change, parts }) => [

@@ -13,7 +13,11 @@ export interface BundleDifference {
   readonly what: string;
   readonly change: "added" | "removed" | "changed";
   /** Parts that changed, each with its old and new value as JSON; of a whole that came or went, none. */
-  readonly parts: readonly { readonly part: string; readonly before: string | null; readonly after: string | null }[];
+  readonly parts: readonly {
+    readonly part: string;
+    readonly before: string | null;
+    readonly after: string | null;
+  }[];
 }
 
 type Named = ReadonlyMap<string, Readonly<Record<string, unknown>>>;
@@ -88,7 +92,10 @@ function addCedar(file: string, text: string, add: Add): void {
   };
   for (const rule of parseCedarFile(file, text, options, [])) {
     const { effect, message, reason, priority, permitText } = rule;
-    const body = permitText.replace(/@[a-z]+\("(?:[^"\\]|\\.)*"\)/g, "").replace(/\s+/g, " ").trim();
+    const body = permitText
+      .replace(/@[a-z]+\("(?:[^"\\]|\\.)*"\)/g, "")
+      .replace(/\s+/g, " ")
+      .trim();
     add(`policies of ${file}`, rule.id, { effect, message, reason, priority, policy: body });
   }
 }
@@ -100,7 +107,9 @@ function addYaml(file: string, text: string, add: Add): void {
     const items: readonly unknown[] = Array.isArray(value) ? value : [];
     const named = items.map(nameOf);
     if (items.length > 0 && named.every((name) => name !== null)) {
-      items.forEach((item, index) => add(`${key} of ${file}`, named[index] ?? "", item as Record<string, unknown>));
+      items.forEach((item, index) =>
+        add(`${key} of ${file}`, named[index] ?? "", item as Record<string, unknown>),
+      );
     } else add(file, key, { value });
   }
 }

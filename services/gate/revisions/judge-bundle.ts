@@ -14,7 +14,11 @@ import type { BundleJudge } from "./bundle-judge.ts";
 const someDigest = `sha256:${"0".repeat(64)}`;
 
 /** Operands of a request whose files do not exist, as if they could be read. */
-export function assumedOperands(classify: Classify, request: GateRequest, policy: Policy): readonly Operand[] {
+export function assumedOperands(
+  classify: Classify,
+  request: GateRequest,
+  policy: Policy,
+): readonly Operand[] {
   return classify(request, policy).operandPaths.map((path) => ({ path, digest: someDigest }));
 }
 
@@ -36,7 +40,9 @@ export function createBundleJudge(classify: Classify): BundleJudge {
     check({ files, name }) {
       const { policy, problems, failures, cases, denies } = checkFiles(files, name, judge);
       if (policy === null || failures.length > 0) {
-        const lines = [toProblemLines(problems), ...failures.map(toFailureLine)].filter((line) => line !== "");
+        const lines = [toProblemLines(problems), ...failures.map(toFailureLine)].filter(
+          (line) => line !== "",
+        );
         return Promise.reject(new Fault("POLICY_REFUSED", `\n${lines.join("\n")}`));
       }
       return Promise.resolve({ policy, cases, denies });

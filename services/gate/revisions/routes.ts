@@ -20,7 +20,9 @@ const maxFiles = 500;
 
 const note = z.string().max(1_000).optional();
 /** Paths inside a bundle: no `..`, no absolute ones, nothing hidden. */
-const path = z.string().regex(/^[a-z0-9][a-z0-9._-]*(\/[a-z0-9][a-z0-9._-]*)*$/i, "is no path inside a bundle");
+const path = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9._-]*(\/[a-z0-9][a-z0-9._-]*)*$/i, "is no path inside a bundle");
 const activateSchema = z.union([
   z.strictObject({
     name: z.string().regex(/^[a-z][a-z0-9-]{0,63}$/, "a bundle's name is lower case, with dashes"),

@@ -48,9 +48,11 @@ const channel = "policy";
  */
 export async function watchPolicy(options: PolicyWatchOptions): Promise<PolicyWatch> {
   const { database, judge, log, metrics } = options;
-  const failures = metrics.counter("fabric_gate_policy_failures_total", "policy revisions that did not load", [
-    "cause",
-  ]);
+  const failures = metrics.counter(
+    "fabric_gate_policy_failures_total",
+    "policy revisions that did not load",
+    ["cause"],
+  );
   let policy = missingPolicy;
   /** The newest activation that was looked at, and whether it could be loaded. */
   let seen: { readonly activationId: bigint; readonly problem: string | null } | null = null;
@@ -84,7 +86,10 @@ export async function watchPolicy(options: PolicyWatchOptions): Promise<PolicyWa
       const isFirst = seen === null;
       policy = loaded;
       seen = { activationId, problem: null };
-      log.info({ revision, activation: activationId.toString(), by: head.activatedBy }, "the policy is in force");
+      log.info(
+        { revision, activation: activationId.toString(), by: head.activatedBy },
+        "the policy is in force",
+      );
       if (isFirst) await compareFolder();
       options.onSwap?.(loaded);
     } catch (error) {
@@ -122,7 +127,10 @@ export async function watchPolicy(options: PolicyWatchOptions): Promise<PolicyWa
         );
       }
     } catch (error) {
-      log.warn({ reason: messageOf(error) }, "the configured policy folder does not load; it is not in force");
+      log.warn(
+        { reason: messageOf(error) },
+        "the configured policy folder does not load; it is not in force",
+      );
     }
   }
 
@@ -150,7 +158,10 @@ export async function watchPolicy(options: PolicyWatchOptions): Promise<PolicyWa
     state() {
       if (policy === missingPolicy) {
         const why = seen?.problem ?? folderProblem;
-        return { state: "down", detail: why === null ? "no policy" : `no policy: ${why.split("\n")[0] ?? ""}` };
+        return {
+          state: "down",
+          detail: why === null ? "no policy" : `no policy: ${why.split("\n")[0] ?? ""}`,
+        };
       }
       if (seen?.problem != null)
         return { state: "stale", detail: `${policy.revision}; a newer revision does not load` };
