@@ -25,8 +25,8 @@ const sweepMax = 500;
  */
 export async function expireCapabilities(deps: ExpireDeps, limit: number = sweepMax): Promise<number> {
   const expired = await deps.database.transaction(async (tx) => {
-    // 1701867617 = 'epxa': the class of this lock, which ends with the transaction.
-    const lock = await tx.query<{ mine: boolean }>("SELECT pg_try_advisory_xact_lock(1701867617, 0) AS mine");
+    // 1702391913 = 'expi' in ASCII: the class of this lock, which ends with the transaction.
+    const lock = await tx.query<{ mine: boolean }>("SELECT pg_try_advisory_xact_lock(1702391913, 0) AS mine");
     if (lock.rows[0]?.mine !== true) return 0;
     const found = await tx.query({
       name: "capability-expired",

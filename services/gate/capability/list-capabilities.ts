@@ -26,6 +26,8 @@ export async function listCapabilities(
   wanted: {
     readonly word: CapabilityWord | null;
     readonly sessionId: string | null;
+    /** How far back. */
+    readonly hours: number;
     readonly limit: number;
   },
 ): Promise<ListedCapability[]> {
@@ -33,9 +35,9 @@ export async function listCapabilities(
     name: "capability-list",
     text: `SELECT ${stateColumns}, ${wordText} AS word FROM gate.capabilities AS c ${stateJoins}
       WHERE c.tenant_id = $1 AND ($2::text IS NULL OR s.session_id = $2) AND ($3::text IS NULL OR ${wordText} = $3)
-        AND ($3::text IS DISTINCT FROM 'live' OR c.issued_at > clock_timestamp() - interval '1 hour')
+        AND c.issued_at > clock_timestamp() - $5::integer * interval '1 hour'
       ORDER BY c.issued_at DESC, c.capability_id LIMIT $4`,
-    values: [tenantId, wanted.sessionId, wanted.word, wanted.limit],
+    values: [tenantId, wanted.sessionId, wanted.word, wanted.limit, wanted.hours],
   });
   return found.rows.map((row) => ({ ...toCapabilityState(row), word: row.word }));
 }

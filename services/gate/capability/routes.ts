@@ -11,6 +11,7 @@ import { capabilityIdPattern, digestPattern } from "./claims.ts";
 import { capabilityWords, listCapabilities } from "./list-capabilities.ts";
 import type { Revocation } from "./revoke-capabilities.ts";
 import { revokeCapabilities } from "./revoke-capabilities.ts";
+import { tokenMaxChars } from "./signer.ts";
 import { spendCapability } from "./spend-capability.ts";
 import type { NamedRight } from "./verify-capability.ts";
 import { verifyCapability } from "./verify-capability.ts";
@@ -30,10 +31,13 @@ const jwksMaxAgeSeconds = 60;
 /** How long a plan stays revoked, unless it is said. */
 const planDefaultHours = 24;
 const planMaxHours = 30 * 24;
+/** How far back the list goes: rights end within the hour, and an incident is of today. */
+const listDefaultHours = 24;
+const listMaxHours = 30 * 24;
 
 const text = z.string().min(1).max(256);
 const named = {
-  token: z.string().min(1).max(8_192).optional(),
+  token: z.string().min(1).max(tokenMaxChars).optional(),
   capability_id: z.string().regex(capabilityIdPattern, "an id has the form `cap_<uuid>`").optional(),
 };
 const bounds = {
@@ -78,6 +82,8 @@ const revokeManySchema = z
 const listSchema = z.strictObject({
   state: z.enum(capabilityWords).optional(),
   session: text.optional(),
+  /** How far back. */
+  hours: z.coerce.number().int().min(1).max(listMaxHours).default(listDefaultHours),
   limit: z.coerce.number().int().min(1).max(500).default(100),
 });
 
@@ -145,6 +151,7 @@ export function registerCapabilityRoutes(app: HttpServer, deps: CapabilityDeps):
     const listed = await listCapabilities(deps.database, callerOf(request).tenantId, {
       word: wanted.state ?? null,
       sessionId: wanted.session ?? null,
+      hours: wanted.hours,
       limit: wanted.limit,
     });
     return reply.send({ capabilities: listed.map((one) => ({ ...toShown(one), state: one.word })) });

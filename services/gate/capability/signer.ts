@@ -21,7 +21,8 @@ export interface CapabilitySigner {
 
 /** Explicit typing (RFC 8725, 3.11): no token of another kind is taken for a right. */
 const tokenType = "fabric-capability+jwt";
-const tokenMaxChars = 8_192;
+/** Longest token that is read: a right's limits may list paths. */
+export const tokenMaxChars = 65_536;
 const signatureBytes = 64;
 const base64url = /^[A-Za-z0-9_-]+$/;
 

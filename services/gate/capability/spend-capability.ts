@@ -63,8 +63,9 @@ async function spendHeld(
   claims: CapabilityClaims | null,
   use: Use,
 ): Promise<SpendOutcome> {
-  // INVARIANT: no use is committed after a freeze, nor two for one call
-  // (test/integration/capability.test.ts "lets one of sixteen at two gates spend a budget of one").
+  // INVARIANT: no use is committed after a freeze, nor more than the budget, nor two under one key
+  // (test/integration/capability.test.ts "is waited for by a freeze, after which nothing is spent", "lets one of sixteen
+  // at two gates spend a budget of one", "counts a use once, however often and wherever it is asked for").
   await tx.query({
     name: "capability-hold",
     // The tenant first, then the row: in another order a freeze that waits could close a circle.
