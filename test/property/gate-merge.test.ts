@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Verdict } from "../../services/gate/merge.ts";
-import { mergeConstraints, mergeVerdicts } from "../../services/gate/merge.ts";
+import type { Verdict } from "../../services/gate/policy/policy.ts";
+import { mergeConstraints, mergeVerdicts } from "../../services/gate/stages/merge.ts";
 
 const verdict: fc.Arbitrary<Verdict> = fc.record({
   rule: fc.constantFrom("a.one", "b.two", "c.three", "d.four", "e.five"),
+  stage: fc.constantFrom("classify", "static-deny", "authorize", "risk"),
   decision: fc.constantFrom("allow", "deny", "require_approval", "defer"),
   reason: fc.constantFrom("ALLOWED", "STATIC_DENY", "RULE_FAILED", "NO_RULE_SPOKE"),
   message: fc.constantFrom("x", "y"),
@@ -61,13 +62,13 @@ describe("merging verdicts", () => {
     );
   });
 
-  it("agrees with the plain reading of the design, and names every rule that spoke", () => {
+  it("agrees with the plain reading of the design, and names the rule that leads", () => {
     fc.assert(
       fc.property(verdicts, (all) => {
         const merged = mergeVerdicts(all);
         const { decision, lead } = naive(all);
         expect(merged.decision).toBe(decision);
-        expect(merged.matchedRules).toEqual([...new Set(all.map((one) => one.rule))].sort());
+        expect(merged.leadRule).toBe(lead?.rule ?? null);
         if (lead === undefined) expect(merged.reason).toBe("NO_RULE_SPOKE");
       }),
     );
@@ -75,12 +76,13 @@ describe("merging verdicts", () => {
 });
 
 describe("merging constraints", () => {
+  const folders = ["/a", "/a/b", "/a/b/c", "/ab", "/b/", "/", "rel", "rel/in", "../out", "/a/../c"];
   const constraints = fc.record(
     {
       network: fc.constantFrom("none", "listed", "any"),
       max_runtime_seconds: fc.integer({ min: 1, max: 1000 }),
       max_calls: fc.integer({ min: 1, max: 10 }),
-      paths: fc.uniqueArray(fc.constantFrom("/a", "/b", "/c")),
+      paths: fc.uniqueArray(fc.constantFrom(...folders)),
     },
     { requiredKeys: [] },
   );
@@ -94,11 +96,41 @@ describe("merging constraints", () => {
           if (one.max_runtime_seconds !== undefined) {
             expect(merged.max_runtime_seconds).toBeLessThanOrEqual(one.max_runtime_seconds);
           }
-          if (one.paths !== undefined) expect(one.paths).toEqual(expect.arrayContaining(merged.paths ?? []));
+          if (one.max_calls !== undefined) expect(merged.max_calls).toBeLessThanOrEqual(one.max_calls);
           if (one.network === "none") expect(merged.network).toBe("none");
         }
         expect(mergeConstraints([merged, ...all])).toEqual(merged);
       }),
+    );
+  });
+
+  it("allows a file exactly when every list allows it", () => {
+    const files = [
+      "/a/x",
+      "/a/b/x",
+      "/a/b/c/x",
+      "/ab/x",
+      "/b/x",
+      "/c/x",
+      "/x",
+      "rel/x",
+      "rel/in/x",
+      "../out/x",
+    ];
+    /** The folders of a list, as a reader of it would resolve them. */
+    const allows = (list: readonly string[], file: string): boolean =>
+      list.some((folder) => {
+        const plain = folder === "/a/../c" ? "/c" : folder.replace(/(.)\/$/, "$1");
+        return file.startsWith(plain === "/" ? "/" : `${plain}/`);
+      });
+    fc.assert(
+      fc.property(fc.array(constraints, { maxLength: 4 }), fc.constantFrom(...files), (all, file) => {
+        const lists = all.flatMap((one) => (one.paths === undefined ? [] : [one.paths]));
+        const { paths } = mergeConstraints(all);
+        if (paths === undefined) expect(lists).toEqual([]);
+        else expect(allows(paths, file)).toBe(lists.every((list) => allows(list, file)));
+      }),
+      { numRuns: 2_000 },
     );
   });
 });

@@ -84,7 +84,7 @@ const toolNames = specs.map((one) => one.tool);
 type RandomPolicy = Pick<Scenario, "tools" | "rules" | "levels" | "isCedarDown">;
 
 /** Requests that are put to one policy before the next one is made. */
-const requestsPerPolicy = 4;
+const requestsPerPolicy = 10;
 let made: { readonly seed: number; readonly policy: RandomPolicy } | null = null;
 
 function makePolicy(seed: number): RandomPolicy {
