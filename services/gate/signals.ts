@@ -16,7 +16,7 @@ export interface Matchable {
   readonly tool: string;
   readonly input: JsonObject;
   /** Every text of the input, at any depth. */
-  readonly allTexts: () => readonly string[];
+  readonly texts: readonly string[];
   readonly touched: readonly TouchedPath[];
   readonly workingDirectory: string | undefined;
   /** Addresses that the call asks for. Throws on one that cannot be read: who fetches it could read it in another way. */
@@ -53,7 +53,7 @@ function testHolds(test: SignalTest, one: Matchable): boolean {
     case "field_present":
       return test.fields.some((field) => isPresent(one.input, field));
     case "any_text":
-      return one.allTexts().some((text) => textMatches(test.pattern, text));
+      return one.texts.some((text) => textMatches(test.pattern, text));
     case "url_host":
       return one.urls().some(({ hostname }) => textMatches(test.pattern, hostname.replace(/\.$/, "")));
     case "url_scheme_other_than":

@@ -16,6 +16,8 @@ export interface SqlParser {
 export const sqlMaxChars = 32_768;
 /** Openings without closings. */
 const nestingMax = 100;
+/** Statements and parts of lists: each makes the tree longer, which the parser hands over as text. */
+const partsMax = 4_000;
 /** Signs and words that each may nest an expression once more: the tree is printed by recursion. */
 const joinsMax = 500;
 
@@ -51,6 +53,7 @@ function refuseSql(text: string): string | null {
     else if (/[)\]}]/.test(character)) depth = Math.max(0, depth - 1);
     if (depth > nestingMax) return "nested too deep";
   }
+  if ((text.match(/[,;]/g)?.length ?? 0) > partsMax) return "too many parts";
   const joins = text.match(/[-+*/%^<>=!|&~]+|::|\b(?:and|or|not|union|except|intersect|join|is|like)\b/gi);
   return (joins?.length ?? 0) > joinsMax ? "too many operators" : null;
 }
