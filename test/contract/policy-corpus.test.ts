@@ -108,7 +108,7 @@ describe("the corpus of commands and the default bundle", () => {
       ),
       { numRuns: wrappings },
     );
-  });
+  }, 180_000);
 });
 
 describe("the corpus of requests and the default bundle", () => {
@@ -169,5 +169,5 @@ describe("the shipped bundles", () => {
       }
     }
     expect(looser).toEqual([]);
-  });
+  }, 180_000);
 });
