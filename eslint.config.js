@@ -7,8 +7,8 @@ import tseslint from "typescript-eslint";
 const PURE = [
   "schemas/**/*.ts",
   "processors/**/*.ts",
-  "services/gate/{classify,normalize,normalise,plan,merge,decide,risk,shell,reasons,rules,labels}*.ts",
-  "services/gate/{classify,normalize,normalise,plan,merge,decide,risk,shell,rules}/**/*.ts",
+  "services/gate/{classif*,plan,counters,signals,find-tool,answer,ruling,group-ledger,group-change,call-change,call-facts}.ts",
+  "services/gate/{stages,shell,sql}/**/*.ts",
   "services/adapters/*/{translate,capabilities,render,words}*.ts",
 ];
 const EFFECTS = ["processors/**/store.ts", "**/*.test.ts"];

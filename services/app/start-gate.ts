@@ -1,6 +1,9 @@
 import { claudeCode } from "../adapters/claude-code/claude-code.ts";
 import { codex } from "../adapters/codex/codex.ts";
-import { loadBundle } from "../gate/bundle.ts";
+import { loadCapabilityKeysFile } from "../gate/capability/capability-keys.ts";
+import { createCapabilitySigner } from "../gate/capability/signer.ts";
+import { addPolicyRoutes, policyAccess } from "../gate/revisions/routes.ts";
+import { watchPolicy } from "../gate/revisions/watch-policy.ts";
 import { createGate } from "../gate/server.ts";
 import { createAuthenticator } from "../platform/auth.ts";
 import { loadAuthKeysFile } from "../platform/auth-keys.ts";
@@ -8,6 +11,7 @@ import { systemClock } from "../platform/clock.ts";
 import { requireSetting } from "../platform/config.ts";
 import { openTenantKeys } from "../platform/vault-seal.ts";
 import { loadKekFile } from "../vault/kek-file.ts";
+import { openPolicyEngine, readBundle } from "./policy-engine.ts";
 import type { RunningService, Surroundings } from "./wiring.ts";
 import { codecWhenRegistered, registryOf, serviceDatabase } from "./wiring.ts";
 
@@ -25,8 +29,12 @@ const silentMs = 2_000;
 export async function startGate(around: Surroundings, signal: AbortSignal): Promise<RunningService> {
   const { config, metrics } = around;
   const log = around.log.child({ service: "gate" });
-  const bundle = await loadBundle(
-    requireSetting(config.gate.policyDir, "FABRIC_POLICY_DIR", "the gate has no policy of its own"),
+  const { policyDir } = config.gate;
+  const engine = await openPolicyEngine();
+  const signer = createCapabilitySigner(
+    await loadCapabilityKeysFile(
+      requireSetting(config.capabilityKeysFile, "FABRIC_CAPABILITY_KEYS_FILE", "rights are signed with them"),
+    ),
   );
   const kek = await loadKekFile(
     requireSetting(config.kekFile, "FABRIC_KEK_FILE", "evidence is sealed under the key-encryption key"),
@@ -48,15 +56,32 @@ export async function startGate(around: Surroundings, signal: AbortSignal): Prom
   });
   const registry = registryOf(config);
   const codec = await codecWhenRegistered(database, registry, log, signal);
+  const activation = {
+    database,
+    codec,
+    clock: systemClock,
+    environment: config.environment,
+    judge: engine.judge,
+  };
+  const watch = await watchPolicy({
+    ...activation,
+    log,
+    metrics,
+    loadFolder: policyDir === undefined ? null : () => readBundle(policyDir),
+  });
   const gate = createGate({
     database,
     codec,
     keys: openTenantKeys(database, kek),
-    bundle,
+    policy: watch.current,
+    policyState: watch.state,
+    classify: engine.classify,
+    signer,
     clock: systemClock,
     environment: config.environment,
     log,
     metrics,
+    more: { access: policyAccess, register: (app) => addPolicyRoutes(app, activation, watch) },
     authenticator: createAuthenticator({
       localKeys,
       ...(config.oidc === undefined ? {} : { oidc: [config.oidc] }),
@@ -73,11 +98,12 @@ export async function startGate(around: Surroundings, signal: AbortSignal): Prom
     probes: {
       gate: async () => {
         await database.query("SELECT 1");
-        return { state: "up", detail: bundle.revision };
+        return watch.state();
       },
     },
     async close() {
       await gate.close();
+      await watch.close();
       registry.close();
       await database.end();
     },

@@ -8,27 +8,31 @@ import type { EventEncoder } from "../platform/outbox.ts";
 import type { Database } from "../platform/postgres.ts";
 import type { TenantKeys } from "../platform/vault-seal.ts";
 import { insertEvidenceStatement, sealPayload } from "../platform/vault-seal.ts";
-import type { Stage } from "./decide.ts";
-import { defaultStages } from "./decide.ts";
+import type { Classify, Operand } from "./classified.ts";
 import type { LateCall } from "./group-commit.ts";
 import { commitGroup } from "./group-commit.ts";
 import { createGroupQueue } from "./group-queue.ts";
 import type { HookOutcome, HookWork } from "./hook-work.ts";
 import type { QueuedCall } from "./queued-call.ts";
 import { isStillOpen, toQueuedCall } from "./queued-call.ts";
+import type { Policy } from "./policy/policy.ts";
 import { revokeStatement } from "./revoke-statement.ts";
-import type { Bundle } from "./rules.ts";
+import type { Decide } from "./stages/decide.ts";
+import { decide } from "./stages/decide.ts";
 
 export interface CommitterOptions {
   readonly database: Database;
   readonly codec: EventEncoder;
   readonly keys: TenantKeys;
-  readonly bundle: Bundle;
+  /** The policy in force; each call takes it once. */
+  readonly policy: () => Policy;
+  readonly classify: Classify;
   readonly clock: Clock;
   readonly environment: string;
   readonly log: Log;
   readonly metrics: Metrics;
-  readonly stages?: readonly Stage[];
+  /** Default: the gate's own. */
+  readonly decide?: Decide;
   readonly maxGroup?: number;
   readonly maxInFlight?: number;
   readonly maxWaiting?: number;
@@ -38,7 +42,7 @@ export interface CommitterOptions {
 /** Decides and records in one step: what it answers is committed. */
 export interface Committer {
   /** Never rejects. `budgetMs` is the whole time until there is an outcome; past it, GATE_TIMEOUT. */
-  submit(work: HookWork, budgetMs: number): Promise<HookOutcome>;
+  submit(work: HookWork, budgetMs: number, operands?: readonly Operand[]): Promise<HookOutcome>;
   /** Resolves when every call that was submitted has its outcome. */
   close(): Promise<void>;
 }
@@ -63,7 +67,7 @@ export function createCommitter(options: CommitterOptions): Committer {
   const { database, keys, log, metrics } = options;
   const commit = {
     ...options,
-    stages: options.stages ?? defaultStages,
+    decide: options.decide ?? decide,
     maxAttempts,
     eventMaxBytes: options.eventMaxBytes ?? defaultEventMaxBytes,
   };
@@ -89,7 +93,11 @@ export function createCommitter(options: CommitterOptions): Committer {
     set(queue.waiting + storing),
   );
 
-  function submit(work: HookWork, budgetMs: number): Promise<HookOutcome> {
+  function submit(
+    work: HookWork,
+    budgetMs: number,
+    operands: readonly Operand[] = [],
+  ): Promise<HookOutcome> {
     return new Promise((resolve) => {
       let call: QueuedCall | null = null;
       const deadlineMs = performance.now() + budgetMs;
@@ -105,7 +113,9 @@ export function createCommitter(options: CommitterOptions): Committer {
         else giveUp();
       }, budgetMs);
       try {
-        call = toQueuedCall(work, options.bundle, { deadlineMs, answer });
+        const { classify, environment } = options;
+        const context = { policy: options.policy(), classify, environment, operands };
+        call = toQueuedCall(work, context, { deadlineMs, answer });
         enqueue(call);
       } catch (error) {
         answer({ kind: "failed", code: toCode(error) });

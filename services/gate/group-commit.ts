@@ -1,22 +1,32 @@
 import { Fault } from "../../schemas/faults.ts";
+import type { GateAnswer } from "../../schemas/gate.ts";
 import type { Clock } from "../platform/clock.ts";
 import { newEventId, toUuid } from "../platform/ids.ts";
 import type { EventEncoder } from "../platform/outbox.ts";
 import { notifyOutbox, toOutboxRows } from "../platform/outbox.ts";
 import type { Database, Statement } from "../platform/postgres.ts";
 import type { TenantKey, TenantKeys } from "../platform/vault-seal.ts";
-import { commitStatement } from "./commit-statement.ts";
-import type { Stage } from "./decide.ts";
-import type { GroupFacts } from "./facts.ts";
-import { loadFacts } from "./facts.ts";
+import { openInline } from "../platform/vault-seal.ts";
 import { toRepeatedAnswer } from "./answer.ts";
+import { inputPlace, toExactInput } from "./call-change.ts";
+import { isRevoked, toPlanKey } from "./call-facts.ts";
+import { toSessionKey } from "./call-keys.ts";
+import type { Classify } from "./classified.ts";
+import { commitStatement } from "./commit-statement.ts";
+import { wantedCounters } from "./counters.ts";
+import type { GroupFacts, StoredAnswer, WantedPlan } from "./facts.ts";
+import { loadFacts } from "./facts.ts";
+import type { ChangingCall } from "./group-change.ts";
+import { toChangeJson, toGroupChange } from "./group-change.ts";
+import { createGroupLedger } from "./group-ledger.ts";
 import type { HookOutcome } from "./hook-work.ts";
 import type { PreparedCall } from "./prepare-call.ts";
 import { prepareCall } from "./prepare-call.ts";
 import type { QueuedCall } from "./queued-call.ts";
 import { isStillOpen } from "./queued-call.ts";
 import { toConsequences } from "./record.ts";
-import type { Bundle } from "./rules.ts";
+import type { Decide } from "./stages/decide.ts";
+import { wantedFacts } from "./stages/facts-needed.ts";
 import type { CommitConflict, HookCallRow, SessionRow } from "./store.ts";
 import { toCommitRefusal } from "./store.ts";
 
@@ -24,10 +34,10 @@ export interface GroupCommitOptions {
   readonly database: Database;
   readonly codec: EventEncoder;
   readonly keys: TenantKeys;
-  readonly bundle: Bundle;
+  readonly classify: Classify;
+  readonly decide: Decide;
   readonly clock: Clock;
   readonly environment: string;
-  readonly stages: readonly Stage[];
   /** Times that a call is decided on facts that changed meanwhile, before it is denied. */
   readonly maxAttempts: number;
   /** Largest event that the broker takes, as encoded. */
@@ -59,25 +69,16 @@ export async function commitGroup(
   calls: readonly QueuedCall[],
   options: GroupCommitOptions,
 ): Promise<GroupResult> {
-  const { database, clock } = options;
-  const facts = await loadFacts(database, {
-    tenantIds: unique(calls.map(({ work }) => work.tenantId)),
-    sessionKeys: unique(calls.map(({ sessionKey }) => sessionKey)),
-    decisionKeys: unique(calls.map(({ work, callKey }) => (work.request === null ? null : callKey))),
-    hookKeys: unique(calls.map(({ work, callKey }) => (work.request === null ? callKey : null))),
-    anchorKeys: unique(calls.flatMap(({ anchorKeys }) => anchorKeys)),
-  });
-  const open = calls.filter((call) => !call.isSettled && !answerAtOnce(call, facts));
-  const { leaders, followers } = toLeaders(open);
+  const { database } = options;
+  const facts = await loadFacts(database, toWanted(calls, options.clock.nowMs()));
+  const unanswered: QueuedCall[] = [];
+  for (const call of calls) {
+    if (!call.isSettled && !(await answerAtOnce(call, facts, options.keys))) unanswered.push(call);
+  }
+  const { leaders, followers } = toLeaders(unanswered);
   if (leaders.length === 0) return { committed: 0, late: [], lost: [], followers };
-  const context = {
-    ...options,
-    facts,
-    nowMs: clock.nowMs(),
-    tenantKeys: await openKeys(options.keys, leaders),
-  };
-  const prepared = leaders.map((call) => prepareCall(call, context));
-  const committed = await commitWhatHolds(prepared, { ...options, facts, nowMs: context.nowMs });
+  const context = { ...options, facts, tenantKeys: await openKeys(options.keys, leaders) };
+  const committed = await commitWhatHolds(leaders, context);
   if (committed.length > 0) notifyOutbox(database);
   const late = committed
     .filter(({ queued }) => queued.isSettled)
@@ -94,46 +95,98 @@ export async function commitGroup(
 
 interface CommitContext extends GroupCommitOptions {
   readonly facts: GroupFacts;
-  readonly nowMs: number;
+  readonly tenantKeys: ReadonlyMap<string, TenantKey>;
+}
+
+/** What the calls of a group have to know. Windows are those of now; at their edge the commit finds what was missed. */
+function toWanted(calls: readonly QueuedCall[], nowMs: number): Parameters<typeof loadFacts>[1] {
+  const gated = calls.filter(({ work }) => work.request !== null);
+  const plans = new Map<string, WantedPlan>();
+  for (const call of gated) {
+    const key = toPlanKey(call);
+    const { sessionKey, intentDigest, work } = call;
+    if (key === null || sessionKey === null || intentDigest === null) continue;
+    plans.set(key, {
+      tenantId: work.tenantId,
+      sessionKey,
+      agentId: work.call.agentId ?? "",
+      intentDigest,
+    });
+  }
+  return {
+    tenantIds: unique(calls.map(({ work }) => work.tenantId)),
+    sessionKeys: unique(calls.flatMap(({ sessionKey, parentKey }) => [sessionKey, parentKey])),
+    decisionKeys: unique(gated.map(({ callKey }) => callKey)),
+    hookKeys: unique(calls.map(({ work, callKey }) => (work.request === null ? callKey : null))),
+    anchorKeys: unique(calls.flatMap(({ anchorKeys }) => anchorKeys)),
+    plans: [...plans.values()],
+    counterKeys: unique(
+      gated.flatMap(({ work, policy }) =>
+        work.request === null ? [] : wantedCounters(work.request, work.tenantId, policy, nowMs),
+      ),
+    ),
+    datedNames: unique([...new Set(gated.map(({ policy }) => policy))].flatMap(wantedFacts)),
+  };
+}
+
+/** Decides the calls one after the other, each on what those before it change. */
+function prepareAll(calls: readonly QueuedCall[], context: CommitContext): PreparedCall[] {
+  const ledger = createGroupLedger();
+  return calls.map((call) => prepareCall(call, { ...context, ledger }));
 }
 
 /**
- * Writes the group. The server writes nothing of it when one call does not hold; then the others are sent again, and the
- * calls that did not hold are left to the next round. From sending to the server's answer nobody tells a caller no:
- * whether its call is decided is not known.
+ * Decides the group and writes it. The server writes nothing of it when one call does not hold; then the others are sent
+ * again, and the calls that did not hold are left to the next round. From sending to the server's answer nobody tells a
+ * caller no: whether its call is decided is not known.
  * INVARIANT: a caller that was told no finds no allow in the trail, as long as the database answers a commit within
  * `commitGraceMs` (test/integration/gate-group.test.ts "does not record an allow for a caller that gave up").
  */
 function commitWhatHolds(
-  prepared: readonly PreparedCall[],
+  leaders: readonly QueuedCall[],
   context: CommitContext,
 ): Promise<readonly PreparedCall[]> {
+  let left: readonly PreparedCall[] = prepareAll(leaders, context);
+  /** Leaves calls out. Others may have been decided on what those change: then they are decided once more. */
+  function keep(test: (one: PreparedCall) => boolean): void {
+    const kept = left.filter(test);
+    const isSeen = left.some((one) => !kept.includes(one) && one.isSeenByOthers);
+    left =
+      isSeen && kept.length > 0
+        ? prepareAll(
+            kept.map(({ queued }) => queued),
+            context,
+          )
+        : kept;
+  }
   return context.database.connected(async (tx) => {
-    let left = prepared;
     for (;;) {
       const nowMs = performance.now();
-      left = left.filter(({ queued }) => isStillOpen(queued, nowMs));
+      keep(({ queued }) => isStillOpen(queued, nowMs));
       if (left.length === 0) return [];
-      const statement = toStatement(left, context);
-      for (const { queued } of left) queued.isCommitting = true;
+      const sent = left;
+      const statement = toStatement(sent, context);
+      for (const { queued } of sent) queued.isCommitting = true;
       try {
         await tx.query(statement);
-        return left;
+        return sent;
       } catch (error) {
         const refusal = toCommitRefusal(error);
         if (refusal === null) throw error;
-        left = refusal === "too_late" ? withoutEarliest(left) : left.filter((one) => holds(one, refusal));
+        if (refusal === "too_late") {
+          // The time of the earliest is up, as the server measured it; so each round has less to do than the one before.
+          const earliestMs = Math.min(...sent.map(({ queued }) => queued.deadlineMs));
+          keep(({ queued }) => isStillOpen(queued, earliestMs));
+        } else {
+          keep((one) => holds(one, refusal));
+          // Nobody to blame would mean the same statement for ever.
+          if (left.length === sent.length) throw new Fault("DATABASE_CONFLICT", "a group does not hold");
+        }
       } finally {
-        for (const { queued } of prepared) queued.isCommitting = false;
+        for (const { queued } of sent) queued.isCommitting = false;
       }
     }
   });
-}
-
-/** The time of the earliest is up, as the server measured it; so each round has less to do than the one before. */
-function withoutEarliest(calls: readonly PreparedCall[]): readonly PreparedCall[] {
-  const earliestMs = Math.min(...calls.map(({ queued }) => queued.deadlineMs));
-  return calls.filter(({ queued }) => isStillOpen(queued, earliestMs));
 }
 
 /**
@@ -141,19 +194,33 @@ function withoutEarliest(calls: readonly PreparedCall[]): readonly PreparedCall[
  * INVARIANT: a freeze between the decision's facts and its commit is seen
  * (test/integration/gate-group.test.ts "decides again when the tenant is frozen between facts and commit").
  */
-function holds(
-  { isUnconditional, work, sessionKey, decisionRow, queued }: PreparedCall,
-  { tenants, sessions, calls }: CommitConflict,
-): boolean {
-  if (!isUnconditional && (tenants.has(work.tenantId) || sessions.has(sessionKey ?? ""))) return false;
-  return !calls.has(decisionRow === null ? (queued.callKey ?? "") : toUuid(decisionRow.decisionId));
+function holds(one: PreparedCall, refusal: CommitConflict): boolean {
+  const { isUnconditional, work, heldSessions, decisionRow, queued, change } = one;
+  if (!isUnconditional) {
+    if (refusal.tenants.has(work.tenantId)) return false;
+    for (const key of heldSessions.keys()) if (refusal.sessions.has(key)) return false;
+  }
+  if (change !== null) {
+    // Also those that only read it: what they read was not so.
+    if (!isUnconditional && change.counterKeys.some((key) => refusal.counters.has(key))) return false;
+    const approvals = [
+      change.requested?.approvalId,
+      change.consumed?.approvalId,
+      change.voided?.approvalId,
+      change.awaited,
+    ];
+    if (approvals.some((id) => id != null && refusal.approvals.has(toUuid(id)))) return false;
+    if (change.supersedes !== null && refusal.superseded.has(toUuid(change.supersedes))) return false;
+  }
+  return !refusal.calls.has(decisionRow === null ? (queued.callKey ?? "") : toUuid(decisionRow.decisionId));
 }
 
 /** Everything that the calls write, encoded; last of all the time that is left for it. */
 function toStatement(
   prepared: readonly PreparedCall[],
-  { facts, nowMs, codec, clock, environment, bundle, eventMaxBytes }: CommitContext,
+  { facts, codec, clock, environment, eventMaxBytes }: CommitContext,
 ): Statement {
+  const nowMs = facts.serverMs;
   const { envelopes, anchors, capabilities } = toConsequences(prepared, {
     nowMs,
     environment,
@@ -170,15 +237,24 @@ function toStatement(
       `an event \`${tooLarge.type}\` of ${String(tooLarge.payload.length)} bytes`,
     );
   }
+  const sessions = toNewSessions(prepared, facts);
+  const heldTenants = new Map(conditional.map((one) => [one.work.tenantId, one.tenantVersion]));
+  const heldSessions = new Map(conditional.flatMap((one) => [...one.heldSessions]));
+  const { parts, holdsSessions } = toGroupChange(
+    prepared.flatMap(toChangingCall),
+    { tenants: heldTenants, sessions: heldSessions, newSessions: sessions },
+    facts,
+  );
   const earliestMs = Math.min(...prepared.map(({ queued }) => queued.deadlineMs));
+  const budgetMs = Math.max(0, earliestMs - performance.now());
   return commitStatement({
     nowMs,
-    budgetMs: Math.max(0, earliestMs - performance.now()),
+    budgetMs,
     untilServerMs: earliestMs + facts.toServerMs,
-    policyRevision: bundle.revision,
-    sessions: toNewSessions(prepared, facts),
-    heldTenants: new Map(conditional.map((one) => [one.work.tenantId, one.tenantVersion])),
-    heldSessions: new Map(conditional.map((one) => [one.sessionKey ?? "", one.sessionVersion])),
+    policyRevision: prepared[0]?.queued.policy.revision ?? "",
+    sessions,
+    heldTenants,
+    heldSessions: holdsSessions ? new Map() : heldSessions,
     decisions: prepared.flatMap(({ decisionRow }) => (decisionRow === null ? [] : [decisionRow])),
     calls: prepared.flatMap(({ queued, decisionRow }): HookCallRow[] =>
       decisionRow === null && queued.callKey !== null
@@ -189,32 +265,81 @@ function toStatement(
     capabilities,
     evidence: prepared.flatMap(({ evidence }) => (evidence === null ? [] : [evidence])),
     outbox,
+    more: parts === null ? null : toChangeJson(parts, nowMs, budgetMs),
   });
 }
 
-/** What needs no decision: an unknown tenant, and a call that was decided or recorded before. */
-function answerAtOnce(call: QueuedCall, facts: GroupFacts): boolean {
-  const outcome = knownOutcome(call, facts);
+function toChangingCall({ work, queued, decisionRow, change }: PreparedCall): ChangingCall[] {
+  if (decisionRow === null || change === null) return [];
+  return [{ tenantId: work.tenantId, decisionId: decisionRow.decisionId, callKey: queued.callKey, change }];
+}
+
+/** What needs no decision: an unknown tenant, and a call that was decided for good or recorded before. */
+async function answerAtOnce(call: QueuedCall, facts: GroupFacts, keys: TenantKeys): Promise<boolean> {
+  const outcome = await knownOutcome(call, facts, keys);
   if (outcome !== null) call.answer(outcome);
   return outcome !== null;
 }
 
-function knownOutcome({ work, callKey }: QueuedCall, facts: GroupFacts): HookOutcome | null {
+async function knownOutcome(
+  call: QueuedCall,
+  facts: GroupFacts,
+  keys: TenantKeys,
+): Promise<HookOutcome | null> {
+  const { work, callKey } = call;
   const tenant = facts.tenants.get(work.tenantId);
   if (tenant === undefined) return { kind: "tenant_unknown" };
   if (callKey === null) return null;
   const stored = facts.answers.get(callKey);
-  if (stored !== undefined) return { kind: "answered", answer: toRepeatedAnswer(stored, tenant.state) };
-  return facts.recorded.has(callKey) ? { kind: "recorded", repeated: true } : null;
+  if (stored === undefined) {
+    return facts.recorded.has(callKey) ? { kind: "recorded", repeated: true } : null;
+  }
+  if (!isFinal(call, stored, facts)) return null;
+  const answer = await toExactAnswer(stored, work.tenantId, keys);
+  return { kind: "answered", answer: toRepeatedAnswer(answer, tenant.state) };
 }
 
-/** The first of each call, and the others. */
+/**
+ * Whether a stored answer is the answer still. A deferral never is, an approval's ticket as long as it is open, an allow as
+ * long as its right is in force and nobody revoked the plan.
+ */
+function isFinal(call: QueuedCall, { answer, isInForce }: StoredAnswer, facts: GroupFacts): boolean {
+  switch (answer.decision) {
+    case "defer":
+      return false;
+    case "require_approval":
+      return isInForce;
+    case "deny":
+      return true;
+    case "allow":
+    case "modify":
+      return (
+        isInForce &&
+        !isRevoked(call, facts, call.intentDigest) &&
+        !isRevoked(call, facts, answer.plan_digest)
+      );
+  }
+}
+
+async function toExactAnswer(
+  { answer, sealed, decisionId }: StoredAnswer,
+  tenantId: string,
+  keys: TenantKeys,
+): Promise<GateAnswer> {
+  if (sealed === null) return answer;
+  const bytes = await openInline(keys, tenantId, inputPlace(decisionId), sealed);
+  return { ...answer, modified_input: toExactInput(bytes) };
+}
+
+/** The first of each call, under one policy; and the others. */
 function toLeaders(calls: readonly QueuedCall[]): { leaders: QueuedCall[]; followers: QueuedCall[] } {
   const seen = new Set<string>();
   const leaders: QueuedCall[] = [];
   const followers: QueuedCall[] = [];
   for (const call of calls) {
-    if (call.callKey !== null && seen.has(call.callKey)) {
+    // Just after an activation: a commit names one revision.
+    const isOther = call.policy !== calls[0]?.policy;
+    if (isOther || (call.callKey !== null && seen.has(call.callKey))) {
       followers.push(call);
       continue;
     }
@@ -234,18 +359,24 @@ async function openKeys(keys: TenantKeys, calls: readonly QueuedCall[]): Promise
 
 function toNewSessions(prepared: readonly PreparedCall[], facts: GroupFacts): SessionRow[] {
   const rows = new Map<string, SessionRow>();
-  for (const { sessionKey, work, correlationId } of prepared) {
-    const { sessionId } = work.call;
-    if (sessionKey === null || sessionId === undefined || facts.sessions.has(sessionKey)) {
-      continue;
-    }
+  function add(sessionKey: string, sessionId: string, one: PreparedCall): void {
+    if (facts.sessions.has(sessionKey) || rows.has(sessionKey)) return;
     rows.set(sessionKey, {
       sessionKey,
-      tenantId: work.tenantId,
-      runtime: work.runtime.kind,
+      tenantId: one.work.tenantId,
+      runtime: one.work.runtime.kind,
       sessionId,
-      correlationId,
+      correlationId: one.correlationId,
     });
+  }
+  for (const one of prepared) {
+    const { sessionId } = one.work.call;
+    if (one.sessionKey === null || sessionId === undefined) continue;
+    add(one.sessionKey, sessionId, one);
+    const parentId = one.work.request?.parent_session_id;
+    if (parentId === undefined) continue;
+    // A parent that nobody has seen yet, so that it can be labelled.
+    add(toSessionKey(one.work.tenantId, one.work.runtime.kind, parentId), parentId, one);
   }
   return [...rows.values()];
 }

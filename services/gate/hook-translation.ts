@@ -7,7 +7,7 @@ import { toSize, valueBytes } from "../platform/adapter-kit.ts";
 import { parseJsonBody } from "../platform/json-body.ts";
 import { toListedPaths, toPathText } from "../platform/listed-paths.ts";
 import { toJsonPreview } from "../platform/masked-preview.ts";
-import type { Classified } from "./classify.ts";
+import type { Classified } from "./classified.ts";
 import type { HookWork } from "./hook-work.ts";
 
 /** What came with a call beside its payload. */
@@ -83,7 +83,7 @@ export function toHookWork(translation: Translation, raw: Buffer, origin: HookOr
     case "gated":
       return {
         ...shared,
-        request: translation.request,
+        request: ofSubject(translation.request, origin),
         observations: translation.observations,
         traceparent: origin.traceparent ?? translation.request.traceparent ?? null,
       };
@@ -95,13 +95,21 @@ export function toHookWork(translation: Translation, raw: Buffer, origin: HookOr
 const previewMaxChars = 512;
 
 /**
- * The work of a harness that speaks the gate's own language: its intent is made here.
- * INVARIANT: who acts is the token's subject; a `user_id` in the body stays a claim in the stored request
- * (test/integration/gate-hooks.test.ts "names the token's subject as who acted, whatever the request claims").
+ * The request as it is judged and stored: who acts is the token's subject. A `user_id` in the body stays a claim in the
+ * payload: what is counted by user would otherwise be counted by whatever a call claims.
+ * INVARIANT: test/integration/gate-hooks.test.ts "names the token's subject as who acted, whatever the request claims".
+ */
+export function ofSubject(request: GateRequest, { subject }: Pick<HookOrigin, "subject">): GateRequest {
+  return { ...request, user_id: subject };
+}
+
+/**
+ * The work of a harness that speaks the gate's own language: its intent is made here. `request` is already the token's
+ * subject's.
  */
 export function toOwnWork(
   request: GateRequest,
-  { effect, paths }: Pick<Classified, "effect" | "paths">,
+  { effect, touched }: Pick<Classified, "effect" | "touched">,
   raw: Buffer,
   origin: HookOrigin,
 ): HookWork {
@@ -133,7 +141,7 @@ export function toOwnWork(
           {
             ...summary,
             input_bytes: valueBytes(request.input) ?? 0,
-            paths: toListedPaths(paths),
+            paths: toListedPaths([...new Set(touched.map(({ path }) => path))]),
             working_directory:
               request.working_directory === undefined ? null : toPathText(request.working_directory),
           },

@@ -1,20 +1,25 @@
 import type { Observation } from "../../schemas/adapter.ts";
 import { Fault } from "../../schemas/faults.ts";
-import type { GateRequest } from "../../schemas/gate.ts";
+import type { GateAnswer, GateRequest, JsonObject } from "../../schemas/gate.ts";
 import type { Clock } from "../platform/clock.ts";
 import { newEventId, newUuidV7 } from "../platform/ids.ts";
 import { maskJson } from "../platform/mask.ts";
 import type { EvidenceRow, TenantKey } from "../platform/vault-seal.ts";
 import { sealInline, sealWith } from "../platform/vault-seal.ts";
-import { toAnswer } from "./answer.ts";
+import { capabilityTtlMs, toAnswer } from "./answer.ts";
 import { toCorrelationId } from "./call-keys.ts";
-import type { Facts, Stage } from "./decide.ts";
-import { decide } from "./decide.ts";
+import { isRevoked, toKnownCall } from "./call-facts.ts";
+import type { CallChange } from "./call-change.ts";
+import { toCallChange, toLedgerEntry } from "./call-change.ts";
+import type { Classify } from "./classified.ts";
 import type { GroupFacts } from "./facts.ts";
+import type { GroupLedger, KnownFacts } from "./group-ledger.ts";
 import type { HookWork } from "./hook-work.ts";
+import type { Verdict } from "./policy/policy.ts";
 import type { QueuedCall } from "./queued-call.ts";
 import type { RecordableWork } from "./record.ts";
-import type { Bundle } from "./rules.ts";
+import type { Ruling } from "./ruling.ts";
+import type { Decide } from "./stages/decide.ts";
 import type { DecisionRow } from "./store.ts";
 import { holdsUnstorable, toJsonColumn } from "./store.ts";
 
@@ -23,56 +28,50 @@ export interface PreparedCall extends RecordableWork {
   readonly queued: QueuedCall;
   /** Versions that the decision read. */
   readonly tenantVersion: number;
-  readonly sessionVersion: number;
+  readonly heldSessions: ReadonlyMap<string, number>;
   /** It holds whatever changes meanwhile: an observation, or the deny after too many changes. */
   readonly isUnconditional: boolean;
   readonly evidence: EvidenceRow | null;
   readonly decisionRow: DecisionRow | null;
+  /** What it changes beside its decision; null: nothing is decided. */
+  readonly change: CallChange | null;
+  /** Calls after it in the group were decided on what it changes. */
+  readonly isSeenByOthers: boolean;
 }
 
 export interface PrepareContext {
-  readonly bundle: Bundle;
-  readonly stages: readonly Stage[];
+  readonly classify: Classify;
+  readonly decide: Decide;
+  readonly environment: string;
   readonly clock: Clock;
-  readonly nowMs: number;
   readonly facts: GroupFacts;
+  /** What the calls before it in the group change. */
+  readonly ledger: GroupLedger;
   readonly tenantKeys: ReadonlyMap<string, TenantKey>;
   /** From this attempt on a call is denied instead of decided again. */
   readonly maxAttempts: number;
 }
 
 /** Denies what could not be decided on facts that stay. */
-const conflictStage: Stage = {
-  name: "conflict",
-  judge: () => ({
-    verdicts: [
-      {
-        rule: "gate.conflict",
-        decision: "deny",
-        reason: "CONFLICT",
-        message: "what the decision is based on keeps changing; try again",
-        priority: 10_000,
-        isAbsolute: true,
-      },
-    ],
-  }),
+const conflict: Verdict = {
+  rule: "gate.conflict",
+  stage: "capability",
+  decision: "deny",
+  reason: "CONFLICT",
+  message: "what the decision is based on keeps changing; try again",
+  priority: 10_000,
+  isAbsolute: true,
 };
 
 /** Denies what could be recorded only by halves. */
-const tooLargeStage: Stage = {
-  name: "too-large",
-  judge: () => ({
-    verdicts: [
-      {
-        rule: "gate.event-too-large",
-        decision: "deny",
-        reason: "INPUT_UNREADABLE",
-        message: "the call names more than one event can carry; split it into several calls",
-        priority: 9_000,
-        isAbsolute: true,
-      },
-    ],
-  }),
+const tooLarge: Verdict = {
+  rule: "gate.event-too-large",
+  stage: "capability",
+  decision: "deny",
+  reason: "INPUT_UNREADABLE",
+  message: "the call names more than one event can carry; split it into several calls",
+  priority: 9_000,
+  isAbsolute: true,
 };
 
 /** The intent without what the input says: the payload is in the vault, whole. */
@@ -96,47 +95,65 @@ function withoutDetails(work: HookWork): HookWork {
 }
 const noDetails = { input_preview: "", tool_alias: null };
 
-/** Decides a call on the facts of its group, and seals its payload. */
+/** Decides a call on the facts of its group and on what earlier calls of it change, and seals its payload. */
 export function prepareCall(queued: QueuedCall, context: PrepareContext): PreparedCall {
-  const { sessionKey } = queued;
+  const { sessionKey, policy } = queued;
   const work = queued.isTooLarge ? withoutDetails(queued.work) : queued.work;
   const { facts, clock } = context;
   const key = context.tenantKeys.get(work.tenantId);
   const tenant = facts.tenants.get(work.tenantId);
   if (key === undefined || tenant === undefined) throw new Fault("INTERNAL", "a call lost its tenant");
   queued.payload ??= sealWith(key, { tenantId: work.tenantId, bytes: work.raw, dataClass: work.dataClass });
-  const session = sessionKey === null ? undefined : facts.sessions.get(sessionKey);
-  const sessionFacts = { version: session?.version ?? 0, labels: session?.labels ?? [] };
   const base = {
     queued,
     work,
     sessionKey,
-    correlationId: toCorrelation(sessionKey, session?.correlation_id, context),
     payloadRef: queued.payload.ref,
     payloadDigest: queued.payload.digest,
     firstEventId: newEventId(clock),
     tenantVersion: tenant.version,
-    sessionVersion: sessionFacts.version,
     evidence: queued.payload.row,
   };
   if (work.request === null || sessionKey === null) {
-    return { ...base, decision: null, decisionRow: null, isUnconditional: true };
+    const stored = sessionKey === null ? undefined : facts.sessions.get(sessionKey)?.correlation_id;
+    return {
+      ...base,
+      correlationId: toCorrelation(sessionKey, stored, context),
+      heldSessions: new Map(),
+      decision: null,
+      decisionRow: null,
+      change: null,
+      isSeenByOthers: false,
+      isUnconditional: true,
+    };
   }
-  const known: Facts = { tenant, session: sessionFacts };
+  const known = toKnownCall({ ...queued, sessionKey }, tenant, facts, context.ledger, context.environment);
   const isUnconditional = queued.attempts >= context.maxAttempts;
-  const stages = [
-    ...context.stages,
-    ...(queued.isTooLarge ? [tooLargeStage] : []),
-    ...(isUnconditional ? [conflictStage] : []),
-  ];
-  const ruling = decide(work.request, known, context.bundle, { stages });
+  const added = [...(queued.isTooLarge ? [tooLarge] : []), ...(isUnconditional ? [conflict] : [])];
+  const { operands } = queued;
+  const { request } = work;
+  const decideOn = (on: KnownFacts): Ruling =>
+    context.decide(request, on, policy, { classify: context.classify, operands, added });
+  let seen = withRightOfQuestion(request, known.facts);
+  let ruling = decideOn(seen);
+  if (!seen.isRevoked && isRevoked(queued, facts, ruling.planDigest)) {
+    // Only the ruling says what the frozen plan is.
+    seen = { ...seen, isRevoked: true };
+    ruling = decideOn(seen);
+  }
+  const nowMs = facts.serverMs;
+  const correlationId = toCorrelation(known.place.rootKey, known.correlation, context);
   const answer = toAnswer(ruling, work.request, {
-    decisionId: `dec_${newUuidV7(context.nowMs)}`,
-    capabilityId: `cap_${newUuidV7(context.nowMs)}`,
-    correlationId: base.correlationId,
-    nowMs: context.nowMs,
-    policyRevision: context.bundle.revision,
+    decisionId: `dec_${newUuidV7(nowMs)}`,
+    capabilityId: `cap_${newUuidV7(nowMs)}`,
+    approvalId: `apr_${newUuidV7(nowMs)}`,
+    correlationId,
+    nowMs,
+    policyRevision: policy.revision,
   });
+  const change = toCallChange({ queued, sessionKey, known, ruling, answer, correlationId, key, facts });
+  const entry = toLedgerEntry(change, known, nowMs);
+  if (entry !== null) context.ledger.note(known.place, entry);
   const decisionRow: DecisionRow = {
     decisionId: answer.decision_id,
     tenantId: work.tenantId,
@@ -147,12 +164,43 @@ export function prepareCall(queued: QueuedCall, context: PrepareContext): Prepar
     phase: work.request.phase,
     tool: work.request.tool,
     effectClass: ruling.classified.effect,
-    answer,
+    answer: toStoredAnswer(answer),
     ...toStoredRequest(queued.requestRef, work.request, key, answer.decision_id),
     payloadRef: queued.payload.ref,
-    factsJson: JSON.stringify(known),
+    factsJson: toJsonColumn({ ...seen, operands }),
   };
-  return { ...base, decision: { ruling, answer }, decisionRow, isUnconditional };
+  return {
+    ...base,
+    correlationId,
+    heldSessions: known.heldSessions,
+    decision: { ruling, answer, change },
+    decisionRow,
+    change,
+    isSeenByOthers: entry !== null,
+    isUnconditional,
+  };
+}
+
+/**
+ * A runtime's own dialog comes after the call was allowed: an approval that the call used up within the life of its right
+ * stands for the question too. The question gives no right of its own, so that nothing is used twice.
+ */
+function withRightOfQuestion(request: GateRequest, facts: KnownFacts): KnownFacts {
+  const { approval } = facts;
+  if (request.phase !== "permission" || approval?.state !== "consumed" || approval.consumedAtMs === null) {
+    return facts;
+  }
+  const expiresAtMs = approval.consumedAtMs + capabilityTtlMs;
+  return facts.nowMs < expiresAtMs
+    ? { ...facts, approval: { ...approval, state: "approved", expiresAtMs } }
+    : facts;
+}
+
+/** An answer as its row shows it: a rewritten input may hold a secret. */
+function toStoredAnswer(answer: GateAnswer): GateAnswer {
+  return answer.modified_input === undefined
+    ? answer
+    : { ...answer, modified_input: maskJson(answer.modified_input) as JsonObject };
 }
 
 /** The session's own, which a task may have set; else the one that follows from its ids; else one for this payload alone. */

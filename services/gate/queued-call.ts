@@ -1,9 +1,10 @@
 import { hash } from "node:crypto";
-import { toAnchorKey, toCallKey, toSessionKey } from "./call-keys.ts";
-import { proposedDigest } from "./decide.ts";
-import type { HookOutcome, HookWork } from "./hook-work.ts";
-import type { Bundle } from "./rules.ts";
 import type { EvidenceRow } from "../platform/vault-seal.ts";
+import { toAnchorKey, toCallKey, toSessionKey } from "./call-keys.ts";
+import type { Classify, Operand } from "./classified.ts";
+import type { HookOutcome, HookWork } from "./hook-work.ts";
+import { intentDigest, toPlan } from "./plan.ts";
+import type { Policy } from "./policy/policy.ts";
 
 /** Where a payload is, or will be with the commit. */
 export interface StoredPayload {
@@ -16,10 +17,18 @@ export interface StoredPayload {
 /** A hook call on its way through the queue: what stays the same from one attempt to the next, and what does not. */
 export interface QueuedCall {
   readonly work: HookWork;
+  /** The one policy that this call is decided by, whatever is activated meanwhile. */
+  readonly policy: Policy;
   /** Null when the payload did not say which session it belongs to. */
   readonly sessionKey: string | null;
+  /** The session that this one says it is a child of. */
+  readonly parentKey: string | null;
   /** Null when the runtime named no call: then each one is new. */
   readonly callKey: string | null;
+  /** Digest of the plan as proposed: approvals, deferrals and revocations are found by it. */
+  readonly intentDigest: string | null;
+  /** Files whose content would run, as they were when it was asked. */
+  readonly operands: readonly Operand[];
   readonly anchorKeys: readonly string[];
   /** When its caller is told no, on the clock of `performance.now`. */
   readonly deadlineMs: number;
@@ -37,22 +46,44 @@ export interface QueuedCall {
   isCommitting: boolean;
 }
 
+/** What a call is put together with. */
+export interface QueueContext {
+  readonly policy: Policy;
+  readonly classify: Classify;
+  readonly environment: string;
+  readonly operands: readonly Operand[];
+}
+
 /** Puts a call together with its keys. */
 export function toQueuedCall(
   work: HookWork,
-  bundle: Bundle,
+  { policy, classify, environment, operands }: QueueContext,
   { deadlineMs, answer }: Pick<QueuedCall, "deadlineMs" | "answer">,
 ): QueuedCall {
   const { tenantId, runtime, call, request } = work;
   const sessionKey =
     call.sessionId === undefined ? null : toSessionKey(tenantId, runtime.kind, call.sessionId);
+  const parentId = request?.parent_session_id;
+  const intent =
+    request === null
+      ? null
+      : intentDigest(
+          toPlan(request, classify(request, policy), { environment, operands: [], constraints: {} }),
+        );
   // Of what is asked, the plan counts; of what is told, the bytes: a second result of one call is another one.
-  const digest = request === null ? hash("sha256", work.raw, "hex") : proposedDigest(request, bundle);
+  const digest = request === null ? hash("sha256", work.raw, "hex") : intent;
   const causes = work.observations.flatMap((one) => one.causes);
   return {
     work,
+    policy,
     sessionKey,
+    parentKey:
+      parentId === undefined || parentId === call.sessionId
+        ? null
+        : toSessionKey(tenantId, runtime.kind, parentId),
     callKey: sessionKey === null ? null : toCallKey(sessionKey, call, digest),
+    intentDigest: intent,
+    operands,
     anchorKeys: sessionKey === null ? [] : causes.map((anchor) => toAnchorKey(sessionKey, anchor)),
     deadlineMs,
     answer,

@@ -5,8 +5,10 @@ import type { GateAnswer } from "../../schemas/gate.ts";
 import type { Policy, Subject } from "../../schemas/generated/types.ts";
 import { maskText } from "../platform/mask.ts";
 import { toStorableText, toTextPreview } from "../platform/masked-preview.ts";
+import { toConsumedDraft, toRequestDrafts, toVoidedDraft } from "./approval/approval-drafts.ts";
+import type { CallChange } from "./call-change.ts";
 import { toAnchorKey } from "./call-keys.ts";
-import type { Ruling } from "./decide.ts";
+import type { Ruling } from "./ruling.ts";
 import type { HookWork } from "./hook-work.ts";
 import type { AnchorRow, CapabilityRow } from "./store.ts";
 
@@ -14,6 +16,7 @@ import type { AnchorRow, CapabilityRow } from "./store.ts";
 export interface MadeDecision {
   readonly ruling: Ruling;
   readonly answer: GateAnswer;
+  readonly change: CallChange;
 }
 
 /** A hook call with everything that its events need. */
@@ -43,6 +46,9 @@ export interface Consequences {
   readonly anchors: readonly AnchorRow[];
   readonly capabilities: readonly CapabilityRow[];
 }
+
+/** Why a decision voids an approval. */
+const voidedReason = "what would run is not what was to be agreed to";
 
 /** What the plan's resource shows in events. */
 const resourceMaxChars = 512;
@@ -155,7 +161,7 @@ function toSubject({ plan, classified }: Ruling): Subject {
 
 function toRulingEvents(
   call: RecordableWork,
-  { ruling, answer }: MadeDecision,
+  { ruling, answer, change }: MadeDecision,
   subject: Subject,
   base: Omit<EnvelopeContext, "eventId">,
   context: RecordContext,
@@ -163,8 +169,7 @@ function toRulingEvents(
   const { work } = call;
   const policy: Policy = {
     revision: answer.policy_revision,
-    // No risk stage yet.
-    risk: "unknown",
+    risk: ruling.risk,
     decision: answer.decision,
     reason_code: answer.reason_code,
     matched_rules: answer.matched_rules,
@@ -183,14 +188,47 @@ function toRulingEvents(
   const effect = ruling.classified.effect;
   const decisionId = answer.decision_id;
   const rulingId = context.newEventId();
+  /** What follows from the ruling, each caused by it. */
+  const toFollowers = (drafts: readonly Draft[]): Envelope[] =>
+    drafts.map((one) =>
+      toEnvelope(one, { ...base, eventId: context.newEventId(), causationId: rulingId }),
+    );
+  const voided =
+    change.voided === null ? [] : [toVoidedDraft({ ...change.voided, reason: voidedReason }, shared)];
   if (answer.decision !== "allow" && answer.decision !== "modify") {
     const message = toStorableText(maskText(answer.message));
-    const denied = draft(
-      "agent.tool.denied",
-      { decision_id: decisionId, effect_class: effect, message },
-      shared,
-    );
-    return { envelopes: [toEnvelope(denied, { ...base, eventId: rulingId })], capability: null };
+    const told = { decision_id: decisionId, effect_class: effect, message };
+    const refused =
+      answer.decision === "defer" && answer.defer !== undefined
+        ? draft(
+            "agent.tool.deferred",
+            { ...told, waits_for: answer.defer.facts, deadline_at: Date.parse(answer.defer.until) },
+            shared,
+          )
+        : draft("agent.tool.denied", told, shared);
+    const { requested } = change;
+    const asked =
+      requested === null
+        ? []
+        : toRequestDrafts(
+            {
+              approvalId: requested.approvalId,
+              decisionId,
+              effect,
+              riskScore: ruling.riskScore,
+              expiresAtMs: Date.parse(requested.expiresAt),
+              message,
+              plan: requested.plan,
+            },
+            shared,
+          );
+    return {
+      envelopes: [
+        toEnvelope(refused, { ...base, eventId: rulingId }),
+        ...toFollowers([...voided, ...asked]),
+      ],
+      capability: null,
+    };
   }
   const capabilityId = answer.capability?.id;
   const authorized = draft(
@@ -198,7 +236,12 @@ function toRulingEvents(
     { decision_id: decisionId, effect_class: effect, modified: answer.decision === "modify" },
     { ...shared, ...(capabilityId === undefined ? {} : { capability_id: capabilityId }) },
   );
-  const envelopes: Envelope[] = [toEnvelope(authorized, { ...base, eventId: rulingId })];
+  const consumed =
+    change.consumed === null ? [] : [toConsumedDraft(change.consumed.approvalId, decisionId, shared)];
+  const envelopes: Envelope[] = [
+    toEnvelope(authorized, { ...base, eventId: rulingId }),
+    ...toFollowers([...voided, ...consumed]),
+  ];
   const { capability, plan_digest: planDigest } = answer;
   if (capability === undefined || planDigest === null || call.sessionKey === null) {
     return { envelopes, capability: null };

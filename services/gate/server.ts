@@ -15,16 +15,24 @@ import { createHttpServer } from "../platform/http.ts";
 import { newUuidV7 } from "../platform/ids.ts";
 import { maskText } from "../platform/mask.ts";
 import type { Authenticator } from "../platform/auth.ts";
-import { toUnrecordedRefusal } from "./answer.ts";
+import { capabilityTtlMs, toUnrecordedRefusal } from "./answer.ts";
+import { startExpiringApprovals } from "./approval/expire-approvals.ts";
+import { approvalAccess, registerApprovalRoutes } from "./approval/routes.ts";
 import { toCorrelationId, toSessionKey } from "./call-keys.ts";
-import { classify } from "./classify.ts";
+import { startExpiring } from "./capability/expire-capabilities.ts";
+import { toClaims } from "./capability/claims.ts";
+import { createPolicyOfNow } from "./capability/policy-of-now.ts";
+import { capabilityAccess, registerCapabilityRoutes } from "./capability/routes.ts";
+import type { CapabilitySigner } from "./capability/signer.ts";
+import type { Operand } from "./classified.ts";
 import type { CommitterOptions } from "./committer.ts";
 import { createCommitter } from "./committer.ts";
+import { factAccess, registerFactRoutes } from "./fact-routes.ts";
 import type { HookOrigin } from "./hook-translation.ts";
-import { isGating, toHookWork, toOwnWork, translateBody } from "./hook-translation.ts";
+import { isGating, ofSubject, toHookWork, toOwnWork, translateBody } from "./hook-translation.ts";
 import { toRefusalText, toUnreadRefusal } from "./hook-refusal.ts";
-import type { HookOutcome } from "./hook-work.ts";
-import { findTool } from "./rules.ts";
+import type { HookOutcome, HookWork } from "./hook-work.ts";
+import { decide } from "./stages/decide.ts";
 import { createUnknownFieldsNote } from "./unknown-fields-note.ts";
 
 export interface GateOptions extends CommitterOptions {
@@ -36,6 +44,14 @@ export interface GateOptions extends CommitterOptions {
   /** Whole time of a record that nobody waits for; default 2 s. */
   readonly observeBudgetMs?: number;
   readonly bodyLimitBytes?: number;
+  /** Reads files that a call would run; absent where the gate does not run on the agent's machine. Never rejects. */
+  readonly readOperands?: (paths: readonly string[]) => Promise<readonly Operand[]>;
+  /** Signs rights for those who ask in the gate's own language. */
+  readonly signer: CapabilitySigner;
+  /** For `/readyz`; default: up. */
+  readonly policyState?: () => Awaited<ReturnType<Probe>>;
+  /** Further routes of the gate's room, and who may call them. */
+  readonly more?: { readonly access: AccessTable; register(app: HttpServer): void };
   /** Further dependencies for `/readyz`. */
   readonly probes?: Readonly<Record<string, Probe>>;
 }
@@ -60,10 +76,11 @@ const traceparentPattern = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 /** The gate's HTTP side. It is not listening yet: `app.listen`. */
 export function createGate(options: GateOptions): Gate {
-  const { adapters, bundle, clock, log, metrics } = options;
+  const { adapters, clock, log, metrics } = options;
+  const classify = options.classify;
   const budgetMs = options.budgetMs ?? defaultBudgetMs;
   const observeBudgetMs = options.observeBudgetMs ?? defaultObserveBudgetMs;
-  const committer = createCommitter(options);
+  const committer = createCommitter({ ...options, classify });
   const decided = metrics.counter("fabric_gate_decisions_total", "decisions", [
     "decision",
     "reason",
@@ -86,7 +103,7 @@ export function createGate(options: GateOptions): Gate {
     log,
     metrics,
     authenticator: options.authenticator,
-    access,
+    access: { ...access, ...capabilityAccess, ...approvalAccess, ...factAccess, ...options.more?.access },
     answerFault: refuseHook,
     ...(options.bodyLimitBytes === undefined ? {} : { bodyLimitBytes: options.bodyLimitBytes }),
     probes: {
@@ -94,7 +111,8 @@ export function createGate(options: GateOptions): Gate {
         await options.database.query("SELECT 1");
         return { state: "up" };
       },
-      policy: () => Promise.resolve({ state: "up", detail: bundle.revision }),
+      policy: () =>
+        Promise.resolve(options.policyState?.() ?? { state: "up", detail: options.policy().revision }),
       ...options.probes,
     },
   });
@@ -103,6 +121,19 @@ export function createGate(options: GateOptions): Gate {
   app.addHook("onReady", async () => {
     await options.database.query("SELECT 1").catch(() => undefined);
   });
+
+  registerCapabilityRoutes(app, {
+    ...options,
+    policy: createPolicyOfNow({
+      ...options,
+      current: options.policy,
+      judge: ({ request, facts, operands }, policy) => decide(request, facts, policy, { classify, operands: operands ?? [] }),
+    }),
+  });
+  registerApprovalRoutes(app, options);
+  registerFactRoutes(app, options.database);
+  options.more?.register(app);
+  const sweepers = [startExpiringApprovals(options), startExpiring(options)];
 
   app.post<{ Params: { runtime: string }; Body: ReceivedBody }>(
     "/v1/hooks/:runtime",
@@ -150,10 +181,11 @@ export function createGate(options: GateOptions): Gate {
     noteUnknownFields(adapter, translation);
     const startedMs = performance.now();
     const limitMs = translation.kind === "gated" ? budgetMs : observeBudgetMs;
-    const outcome = await committer.submit(toHookWork(translation, raw, origin), limitMs);
+    const work = toHookWork(translation, raw, origin);
+    const outcome = await committer.submit(work, limitMs, await operandsOf(work.request));
     seconds.observe((performance.now() - startedMs) / 1000, { kind: translation.kind });
     if (outcome.kind === "tenant_unknown" && !isGating(translation)) throw new Fault("TENANT_UNKNOWN");
-    return toRuntimeReply(adapter, translation, outcome, origin.tenantId);
+    return toRuntimeReply(adapter, translation, outcome, work);
   }
 
   app.post<{ Body: ReceivedBody }>("/v1/gate/decide", async (request, reply) => {
@@ -166,33 +198,66 @@ export function createGate(options: GateOptions): Gate {
       throw new Fault("REQUEST_INVALID", faults.slice(0, 10).join("; "));
     }
     // The input as it came: the parser drops a key named `__proto__`, and what is judged has to be what would run.
-    const asked: GateRequest = { ...parsed.data, input: (json as { input: JsonObject }).input };
-    const work = toOwnWork(asked, classify(asked, bundle), raw, toOrigin(request));
+    const origin = toOrigin(request);
+    const input = (json as { input: JsonObject }).input;
+    const asked = ofSubject({ ...parsed.data, input }, origin);
     const startedMs = performance.now();
-    const outcome = await committer.submit(work, budgetMs);
+    const work = toOwnWork(asked, classify(asked, options.policy()), raw, origin);
+    const outcome = await committer.submit(work, budgetMs, await operandsOf(asked));
     seconds.observe((performance.now() - startedMs) / 1000, { kind: "own" });
     if (outcome.kind === "tenant_unknown") throw new Fault("TENANT_UNKNOWN");
-    return reply.send(toCountedAnswer(outcome, work.tenantId, asked));
+    return reply.send(withToken(toCountedAnswer(outcome, work.tenantId, asked), work, asked));
   });
+
+  /** The signed form of the answer's right. Its row is stored; the token is made anew each time, and is the same each time. */
+  function withToken(answer: GateAnswer, work: HookWork, asked: GateRequest): GateAnswer {
+    const { capability, plan_digest: planDigest, modified_input: input } = answer;
+    if (capability === undefined || planDigest === null) return answer;
+    const run = input === undefined ? asked : { ...asked, input };
+    const expiresAtMs = Date.parse(capability.expires_at);
+    const claims = toClaims({
+      capabilityId: capability.id,
+      tenantId: work.tenantId,
+      runtime: work.runtime.kind,
+      sessionId: asked.session_id,
+      tool: asked.tool,
+      resource: classify(run, options.policy()).resource,
+      planDigest,
+      constraints: answer.constraints,
+      maxCalls: answer.constraints.max_calls ?? 1,
+      policyRevision: answer.policy_revision,
+      issuedAtMs: expiresAtMs - capabilityTtlMs,
+      expiresAtMs,
+    });
+    return { ...answer, capability: { ...capability, token: options.signer.sign(claims) } };
+  }
+
+  /** Files that a call would run, where the gate can read them. */
+  async function operandsOf(request: GateRequest | null): Promise<readonly Operand[]> {
+    if (request === null || options.readOperands === undefined) return [];
+    return options.readOperands(classify(request, options.policy()).operandPaths);
+  }
 
   /** What the runtime is told. A failure is a refusal where an effect waits, and 503 where nothing does. */
   function toRuntimeReply(
     adapter: Adapter,
     translation: Translation,
     outcome: HookOutcome,
-    tenantId: string,
+    { tenantId, request }: HookWork,
   ): RuntimeReply {
     switch (translation.kind) {
-      case "gated":
+      case "gated": {
+        const asked = request ?? translation.request;
         if (outcome.kind === "tenant_unknown") {
           noteRefusal(adapter, "TENANT_UNKNOWN");
           return adapter.toReply(translation, {
-            ...toUnrecorded(outcome, tenantId, translation.request),
+            ...toUnrecorded(outcome, tenantId, asked),
             reason_code: "TENANT_UNKNOWN",
             message: toRefusalText("TENANT_UNKNOWN").slice("TENANT_UNKNOWN: ".length),
           });
         }
-        return adapter.toReply(translation, toCountedAnswer(outcome, tenantId, translation.request));
+        return adapter.toReply(translation, toCountedAnswer(outcome, tenantId, asked));
+      }
       case "unrecognized": {
         const { problem, gating } = translation.draft.redacted_summary;
         if (outcome.kind === "tenant_unknown") {
@@ -214,7 +279,7 @@ export function createGate(options: GateOptions): Gate {
     decided.add({
       decision: answer.decision,
       reason: answer.reason_code,
-      effect: findTool(bundle, request.tool)?.effect ?? "unknown",
+      effect: classify(request, options.policy()).effect,
       repeated: String(answer.repeated),
     });
     return answer;
@@ -224,7 +289,7 @@ export function createGate(options: GateOptions): Gate {
     return toUnrecordedRefusal(toReason(outcome), {
       decisionId: `dec_${newUuidV7(clock.nowMs())}`,
       correlationId: toCorrelationId(toSessionKey(tenantId, request.runtime, request.session_id)),
-      policyRevision: bundle.revision,
+      policyRevision: options.policy().revision,
     });
   }
 
@@ -233,6 +298,7 @@ export function createGate(options: GateOptions): Gate {
     async close() {
       await app.close();
       await committer.close();
+      for (const one of sweepers) await one.stop();
     },
   };
 }

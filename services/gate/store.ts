@@ -88,6 +88,12 @@ export interface CommitConflict {
   readonly sessions: ReadonlySet<string>;
   /** Ids of decisions (without prefix), and call keys of recorded calls, that another commit took. */
   readonly calls: ReadonlySet<string>;
+  /** Ids (without prefix) of approvals that are not as they were. */
+  readonly approvals: ReadonlySet<string>;
+  /** Keys of counters that hold too little. */
+  readonly counters: ReadonlySet<string>;
+  /** Ids (without prefix) of older decisions that another one took the place of. */
+  readonly superseded: ReadonlySet<string>;
 }
 
 /** Why the server wrote nothing: what did not hold, or that it took too long; null for every other error. */
@@ -101,11 +107,14 @@ export function toCommitRefusal(error: unknown): CommitConflict | "too_late" | n
     case "55P03":
       return "too_late";
     case "FGC01": {
-      const found = JSON.parse(String(detail)) as Record<keyof CommitConflict, string[]>;
+      const found = JSON.parse(String(detail)) as Partial<Record<keyof CommitConflict, string[]>>;
       return {
         tenants: new Set(found.tenants),
         sessions: new Set(found.sessions),
         calls: new Set(found.calls),
+        approvals: new Set(found.approvals),
+        counters: new Set(found.counters),
+        superseded: new Set(found.superseded),
       };
     }
     default:

@@ -8,8 +8,13 @@ import { createLog } from "../../services/platform/log.ts";
 import { createMetrics } from "../../services/platform/metrics.ts";
 import { openDatabase } from "../../services/platform/postgres.ts";
 import { openMemoryKek, openTenantKeys } from "../../services/platform/vault-seal.ts";
-import { loadBundle } from "../../services/gate/bundle.ts";
+import { newCapabilityKeys } from "../../services/gate/capability/capability-keys.ts";
+import { createCapabilitySigner } from "../../services/gate/capability/signer.ts";
+import { createClassifier } from "../../services/gate/classifier.ts";
+import { loadPolicy } from "../../services/gate/policy/load-policy.ts";
 import { createGate } from "../../services/gate/server.ts";
+import { loadBashParser } from "../../services/gate/shell/load-bash-parser.ts";
+import { loadSqlParser } from "../../services/gate/sql/load-sql-parser.ts";
 import { runAsChild } from "./child-process.ts";
 
 interface Settings {
@@ -30,6 +35,7 @@ const tokenLifetimeSeconds = 3_600;
 runAsChild<Settings>(async ({ databaseUrl, bundleDir, tenantId }) => {
   const database = openDatabase({ url: databaseUrl, applicationName: "fabric-bench-gate" });
   const keys = newAuthKeys();
+  const [bash, sql, policy] = await Promise.all([loadBashParser(), loadSqlParser(), loadPolicy(bundleDir)]);
   const gate = createGate({
     database,
     // Nothing reads these events back by their schema: any ids do.
@@ -38,7 +44,9 @@ runAsChild<Settings>(async ({ databaseUrl, bundleDir, tenantId }) => {
       schemaIds: new Map(eventTypes.map((type, index) => [type, index + 1])),
     }),
     keys: openTenantKeys(database, openMemoryKek("bench", randomBytes(32))),
-    bundle: await loadBundle(bundleDir),
+    policy: () => policy,
+    classify: createClassifier({ bash, sql }),
+    signer: createCapabilitySigner(newCapabilityKeys()),
     clock: systemClock,
     environment: "bench",
     log: createLog({ service: "bench-gate", level: "error" }),

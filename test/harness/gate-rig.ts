@@ -8,11 +8,19 @@ import type { Envelope } from "../../schemas/envelope.ts";
 import { eventSchemas } from "../../schemas/event-schemas.ts";
 import { claudeCode } from "../../services/adapters/claude-code/claude-code.ts";
 import { codex } from "../../services/adapters/codex/codex.ts";
-import { loadBundle } from "../../services/gate/bundle.ts";
+import { newCapabilityKeys } from "../../services/gate/capability/capability-keys.ts";
+import type { CapabilitySigner } from "../../services/gate/capability/signer.ts";
+import { createCapabilitySigner } from "../../services/gate/capability/signer.ts";
+import type { Classify } from "../../services/gate/classified.ts";
+import { createClassifier } from "../../services/gate/classifier.ts";
+import { loadPolicy } from "../../services/gate/policy/load-policy.ts";
+import type { Policy } from "../../services/gate/policy/policy.ts";
 import type { Gate, GateOptions } from "../../services/gate/server.ts";
 import { createGate } from "../../services/gate/server.ts";
+import { loadBashParser } from "../../services/gate/shell/load-bash-parser.ts";
+import { loadSqlParser } from "../../services/gate/sql/load-sql-parser.ts";
 import type { Role } from "../../services/platform/auth.ts";
-import { createAuthenticator, issueLocalToken } from "../../services/platform/auth.ts";
+import { createAuthenticator, issueLocalToken, roles } from "../../services/platform/auth.ts";
 import { newAuthKeys } from "../../services/platform/auth-keys.ts";
 import { EventCodec } from "../../services/platform/avro.ts";
 import { systemClock } from "../../services/platform/clock.ts";
@@ -48,7 +56,16 @@ export interface GateRig {
   readonly admin: pg.Pool;
   readonly keys: TenantKeys;
   readonly logLines: string[];
-  token(options?: { tenantId?: string; roles?: readonly Role[]; lifetimeSeconds?: number }): Promise<string>;
+  readonly signer: CapabilitySigner;
+  readonly classify: Classify;
+  /** The bundle that gates of the rig decide by, unless another one is given. */
+  readonly policy: Policy;
+  token(options?: {
+    tenantId?: string;
+    roles?: readonly Role[];
+    lifetimeSeconds?: number;
+    subject?: string;
+  }): Promise<string>;
   /** A database connection as the gate's role. */
   database(url?: string): Database;
   gate(options?: Partial<GateOptions>): Promise<RunningGate>;
@@ -60,11 +77,14 @@ export interface GateRig {
 export interface RunningGate {
   readonly gate: Gate;
   readonly url: string;
-  post(
-    path: string,
-    body: unknown,
-    token?: string,
-  ): Promise<{ status: number; headers: Headers; text: string; json: unknown }>;
+  post(path: string, body: unknown, token?: string): Promise<RigReply>;
+  get(path: string, token?: string): Promise<RigReply>;
+}
+export interface RigReply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly json: unknown;
 }
 
 /** The tenant that exists in every rig. */
@@ -86,7 +106,15 @@ export const createGateRig = async (): Promise<GateRig> => {
   });
   const opened: { end(): Promise<void> }[] = [];
   const gates: Gate[] = [];
-  const bundle = await loadBundle(`${projectDir}/deploy/policy/default`);
+  const [bash, sql, policy] = await Promise.all([
+    loadBashParser(),
+    loadSqlParser(),
+    loadPolicy(`${projectDir}/deploy/policy/default`),
+  ]);
+  const classify = createClassifier({ bash, sql });
+  const signer = createCapabilitySigner(newCapabilityKeys());
+  // Here one key vouches for everybody.
+  const verification = authKeys.verification.map(({ jwk }) => ({ jwk, roles }));
   const database: GateRig["database"] = (url = test.roleUrl("fabric_gate")) => {
     const one = openDatabase({ url, applicationName: "gate-test", maxConnections: 4, queryTimeoutMs: 3_000 });
     opened.push(one);
@@ -97,7 +125,7 @@ export const createGateRig = async (): Promise<GateRig> => {
   const token: GateRig["token"] = (options = {}) =>
     issueLocalToken({
       tenantId: options.tenantId ?? rigTenant,
-      subject: "dev",
+      subject: options.subject ?? "dev",
       roles: options.roles ?? ["runtime"],
       lifetimeSeconds: options.lifetimeSeconds ?? 600,
       privateKey: authKeys.signing,
@@ -108,6 +136,9 @@ export const createGateRig = async (): Promise<GateRig> => {
     admin,
     keys,
     logLines,
+    signer,
+    classify,
+    policy,
     token,
     database,
     async gate(options = {}) {
@@ -116,12 +147,14 @@ export const createGateRig = async (): Promise<GateRig> => {
         database: own,
         codec,
         keys: openTenantKeys(own, kek),
-        bundle,
+        policy: () => policy,
+        classify,
+        signer,
         clock: systemClock,
         environment: "test",
         log: createLog({ service: "gate", level: "debug", destination }),
         metrics: createMetrics(),
-        authenticator: createAuthenticator({ localKeys: authKeys.verification, clock: systemClock }),
+        authenticator: createAuthenticator({ localKeys: verification, clock: systemClock }),
         adapters: new Map<string, Adapter>([claudeCode, codex].map((one) => [one.runtime, one])),
         // Two cores serve several test files at once: the real budget is a matter for the bench.
         budgetMs: 5_000,
@@ -130,24 +163,27 @@ export const createGateRig = async (): Promise<GateRig> => {
       gates.push(gate);
       const url = await gate.app.listen({ host: "127.0.0.1", port: 0 });
       const usual = await token();
+      const ask = async (path: string, bearer: string, init: RequestInit): Promise<RigReply> => {
+        const headers = { authorization: `Bearer ${bearer}`, "content-type": "application/json" };
+        const response = await fetch(`${url}${path}`, { ...init, headers });
+        const text = await response.text();
+        let json: unknown = null;
+        try {
+          json = JSON.parse(text);
+        } catch {
+          // Not every answer has a body.
+        }
+        return { status: response.status, headers: response.headers, text, json };
+      };
       return {
         gate,
         url,
-        async post(path, body, bearer = usual) {
-          const response = await fetch(`${url}${path}`, {
+        post: (path, body, bearer = usual) =>
+          ask(path, bearer, {
             method: "POST",
-            headers: { authorization: `Bearer ${bearer}`, "content-type": "application/json" },
             body: typeof body === "string" ? body : JSON.stringify(body),
-          });
-          const text = await response.text();
-          let json: unknown = null;
-          try {
-            json = JSON.parse(text);
-          } catch {
-            // Not every answer has a body.
-          }
-          return { status: response.status, headers: response.headers, text, json };
-        },
+          }),
+        get: (path, bearer = usual) => ask(path, bearer, { method: "GET" }),
       };
     },
     async events() {

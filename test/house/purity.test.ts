@@ -29,7 +29,7 @@ describe("the purity rules", () => {
   const pure = [
     "schemas/envelope.ts",
     "processors/audit/audit.ts",
-    "services/gate/decide.ts",
+    "services/gate/stages/decide.ts",
     "services/gate/shell/words.ts",
     "services/adapters/planted/translate.ts",
   ];

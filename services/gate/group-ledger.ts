@@ -1,0 +1,88 @@
+import type { Facts } from "./facts-of-call.ts";
+import type { KnownApproval } from "./facts.ts";
+import type { Spend } from "./ruling.ts";
+
+/** A call's facts as its group knows them. */
+export interface KnownFacts extends Facts {
+  readonly approval: KnownApproval | null;
+}
+
+/** Where in a group's facts a call stands. */
+export interface CallPlace {
+  readonly sessionKey: string;
+  readonly rootKey: string;
+  /** Null: the plan has no digest, and nothing is found by it. */
+  readonly planKey: string | null;
+}
+
+/** What a decided call changes of what later calls of its group know. */
+export interface LedgerEntry {
+  readonly labels: readonly string[];
+  /** The session became the root's child. */
+  readonly isLinked: boolean;
+  readonly spends: readonly Spend[];
+  /** What its plan's newest approval became; null: nothing changed. */
+  readonly approval: KnownApproval | null;
+  readonly isApprovalRequested: boolean;
+  /** When the plan was put off first; null: it is not put off any more. Undefined: nothing changed. */
+  readonly deferredSinceMs?: number | null;
+}
+
+/** What earlier calls of a group have changed, as if each had been committed before the next one was decided. */
+export interface GroupLedger {
+  /** The root that an earlier call of the group linked the session to. */
+  rootOf(sessionKey: string): string | undefined;
+  /** A call's facts with what earlier calls changed. */
+  view(place: CallPlace, facts: KnownFacts): KnownFacts;
+  note(place: CallPlace, entry: LedgerEntry): void;
+}
+
+/**
+ * INVARIANT: calls of one group see each other as calls of two groups do
+ * (services/gate/group-ledger.test.ts; test/integration/budgets.test.ts "lets one of sixteen pass on a budget of one").
+ */
+export function createGroupLedger(): GroupLedger {
+  const roots = new Map<string, string>();
+  const labels = new Map<string, Set<string>>();
+  const spent = new Map<string, number>();
+  const approvals = new Map<string, KnownApproval>();
+  const opened = new Map<string, number>();
+  const deferred = new Map<string, number | null>();
+  let isEmpty = true;
+  return {
+    rootOf: (sessionKey) => roots.get(sessionKey),
+    view({ sessionKey, rootKey, planKey }, facts) {
+      if (isEmpty) return facts;
+      const added = [...(labels.get(rootKey) ?? []), ...(labels.get(sessionKey) ?? [])];
+      const counters: Record<string, number> = { ...facts.counters };
+      for (const [key, amount] of spent) counters[key] = (counters[key] ?? 0) + amount;
+      const since = planKey === null ? undefined : deferred.get(planKey);
+      return {
+        ...facts,
+        session: {
+          ...facts.session,
+          labels:
+            added.length === 0
+              ? facts.session.labels
+              : [...new Set([...facts.session.labels, ...added])].sort(),
+          openApprovals: facts.session.openApprovals + (opened.get(sessionKey) ?? 0),
+          deferredSinceMs: since === undefined ? facts.session.deferredSinceMs : since,
+        },
+        approval: (planKey === null ? undefined : approvals.get(planKey)) ?? facts.approval,
+        counters,
+      };
+    },
+    note({ sessionKey, rootKey, planKey }, entry) {
+      isEmpty = false;
+      if (entry.isLinked) roots.set(sessionKey, rootKey);
+      if (entry.labels.length > 0) {
+        labels.set(rootKey, new Set([...(labels.get(rootKey) ?? []), ...entry.labels]));
+      }
+      for (const { key, amount } of entry.spends) spent.set(key, (spent.get(key) ?? 0) + amount);
+      if (entry.isApprovalRequested) opened.set(sessionKey, (opened.get(sessionKey) ?? 0) + 1);
+      if (planKey === null) return;
+      if (entry.approval !== null) approvals.set(planKey, entry.approval);
+      if (entry.deferredSinceMs !== undefined) deferred.set(planKey, entry.deferredSinceMs);
+    },
+  };
+}

@@ -1,0 +1,296 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { GateAnswer } from "../../schemas/gate.ts";
+import type { GateRig, RunningGate } from "../harness/gate-rig.ts";
+import { createGateRig, ownRequest } from "../harness/gate-rig.ts";
+import { claudeCall } from "../harness/hook-payloads.ts";
+import { workPolicy } from "../harness/work-policy.ts";
+
+let rig: GateRig;
+let one: RunningGate;
+let two: RunningGate;
+const policy = workPolicy();
+beforeAll(async () => {
+  rig = await createGateRig();
+  one = await rig.gate({ policy: () => policy });
+  two = await rig.gate({ policy: () => policy });
+});
+afterAll(() => rig.close());
+
+const call = (command: string, session: string, rest: Record<string, unknown> = {}): object =>
+  ownRequest("shell.run", { command }, { session_id: session, ...rest });
+const decide = async (gate: RunningGate, body: object): Promise<GateAnswer> =>
+  (await gate.post("/v1/gate/decide", body)).json as GateAnswer;
+const labelsOf = async (session: string): Promise<string[]> => {
+  const found = await rig.admin.query<{ labels: string[] }>(
+    "SELECT labels FROM gate.sessions WHERE session_id = $1",
+    [session],
+  );
+  return found.rows[0]?.labels ?? [];
+};
+
+describe("labels of a session", () => {
+  it("come with the allowed intent, and later calls of the session are judged by them", async () => {
+    expect((await decide(one, call("send-out", "l-own"))).decision).toBe("allow");
+    expect(await decide(one, call("read-secret", "l-own"))).toMatchObject({
+      decision: "allow",
+      labels: ["secret_read"],
+    });
+    expect(await decide(two, call("send-out", "l-own"))).toMatchObject({
+      decision: "deny",
+      reason_code: "NOT_AUTHORIZED",
+    });
+    expect((await decide(two, call("send-out", "l-other"))).decision).toBe("allow");
+  });
+
+  it("of a sub-agent count for its parent, and the parent's for the sub-agent", async () => {
+    // As an agent of the same session.
+    await decide(one, call("read-secret", "l-agents", { agent_id: "child" }));
+    expect((await decide(one, call("send-out", "l-agents"))).decision).toBe("deny");
+    // As a session of its own that names its parent.
+    await decide(one, call("ls", "l-parent"));
+    await decide(two, call("read-secret", "l-child", { parent_session_id: "l-parent" }));
+    expect(await labelsOf("l-parent")).toEqual(["secret_read"]);
+    expect((await decide(one, call("send-out", "l-parent"))).decision).toBe("deny");
+    expect((await decide(one, call("send-out", "l-child-2", { parent_session_id: "l-parent" }))).decision).toBe(
+      "deny",
+    );
+    // Once linked, linked, whatever later calls say.
+    expect((await decide(one, call("send-out", "l-child"))).decision).toBe("deny");
+  });
+
+  it("move to the parent when a session that has some names it, even one that nobody has seen yet", async () => {
+    await decide(one, call("read-secret", "l-late-child"));
+    await decide(one, call("ls", "l-late-child", { parent_session_id: "l-late-parent" }));
+    expect(await labelsOf("l-late-parent")).toEqual(["secret_read"]);
+    expect((await decide(two, call("send-out", "l-late-parent"))).decision).toBe("deny");
+    expect((await decide(two, call("send-out", "l-late-child"))).decision).toBe("deny");
+  });
+
+  it("are seen by later calls of the same group", async () => {
+    const bodies = [
+      call("read-secret", "l-group"),
+      ...Array.from({ length: 20 }, () => call("send-out", "l-group")),
+    ];
+    const answers = await Promise.all(bodies.map((body) => decide(one, body)));
+    const [, ...sent] = await rig.admin
+      .query<{ decision: string; command: string }>(
+        `SELECT decision, request -> 'input' ->> 'command' AS command FROM gate.decisions
+          WHERE request ->> 'session_id' = 'l-group' ORDER BY decision_id`,
+      )
+      .then(({ rows }) => rows.slice(rows.findIndex(({ command }) => command === "read-secret")));
+    expect(answers[0]?.decision).toBe("allow");
+    expect(sent.length).toBeGreaterThan(0);
+    expect(new Set(sent.map(({ decision }) => decision))).toEqual(new Set(["deny"]));
+  });
+
+  it("never let a send and a read of the secret pass in the wrong order at two gates", async () => {
+    for (let round = 0; round < 15; round += 1) {
+      const session = `l-race-${String(round)}`;
+      await decide(one, call("ls", session));
+      const [read, sent] = await Promise.all([
+        decide(one, call("read-secret", session)),
+        decide(two, call("send-out", session)),
+      ]);
+      expect(read.decision).toBe("allow");
+      const rows = await rig.admin.query<{ command: string; decision: string; labels: string[] }>(
+        `SELECT request -> 'input' ->> 'command' AS command, decision, facts #> '{session,labels}' AS labels
+          FROM gate.decisions WHERE request ->> 'session_id' = $1`,
+        [session],
+      );
+      // An allowed send was decided on a session without the label, and committed before the label was.
+      const send = rows.rows.find(({ command }) => command === "send-out");
+      expect(send?.decision).toBe(sent.decision);
+      expect(sent.decision === "allow" ? [] : ["secret_read"]).toEqual(send?.labels);
+      expect((await decide(two, call("send-out", session))).decision).toBe("deny");
+    }
+  });
+});
+
+describe("a budget of one", () => {
+  it("lets one of sixteen pass", async () => {
+    const answers = await Promise.all(Array.from({ length: 16 }, () => decide(one, call("count-one", "b-one"))));
+    expect(answers.filter(({ decision }) => decision === "allow")).toHaveLength(1);
+    expect(new Set(answers.filter((a) => a.decision === "deny").map((a) => a.reason_code))).toEqual(
+      new Set(["BUDGET_SPENT"]),
+    );
+    expect(await rig.count("gate.counters WHERE spent <> 1")).toBe(0);
+  });
+
+  it("lets one of sixteen pass at two gates", async () => {
+    for (let round = 0; round < 8; round += 1) {
+      const session = `b-two-${String(round)}`;
+      const answers = await Promise.all(
+        Array.from({ length: 16 }, (_, index) =>
+          decide(index % 2 === 0 ? one : two, call("count-one", session)),
+        ),
+      );
+      expect(answers.filter(({ decision }) => decision === "allow")).toHaveLength(1);
+    }
+  });
+
+  it("is not spent by the same call again, nor by a call that is denied for something else", async () => {
+    const same = call("count-one", "b-same", { tool_call_id: "one-call" });
+    const first = await decide(one, same);
+    expect(await decide(two, same)).toEqual({ ...first, repeated: true });
+    const denied = await decide(one, call("count-one; git push --force", "b-denied"));
+    expect(denied.reason_code).toBe("STATIC_DENY");
+    expect((await decide(one, call("count-one", "b-denied"))).decision).toBe("allow");
+  });
+
+  it("is the user's of the token, not of a claim", async () => {
+    const facts = await rig.admin.query<{ key: string }>("SELECT counter_key AS key FROM gate.counters");
+    expect(facts.rows.every(({ key }) => key.startsWith("budget|budget.one|session|"))).toBe(true);
+  });
+});
+
+describe("a call that waits for a fact", () => {
+  const report = async (value: unknown, at = new Date()): Promise<number> => {
+    const token = await rig.token({ roles: ["reporter"], subject: "release-bot" });
+    const body = { name: "release.word", value, at: at.toISOString() };
+    return (await one.post("/v1/facts", body, token)).status;
+  };
+
+  it("is deferred, names what it waits for, and is decided again when it is asked again", async () => {
+    const body = call("wait-for-word", "f-wait", { tool_call_id: "waits" });
+    const first = await decide(one, body);
+    expect(first).toMatchObject({
+      decision: "defer",
+      reason_code: "FACT_MISSING",
+      defer: { facts: ["release.word"] },
+      repeated: false,
+    });
+    const second = await decide(two, body);
+    expect(second).toMatchObject({ decision: "defer", repeated: false });
+    // The deadline is that of the first time.
+    expect(second.defer).toEqual(first.defer);
+    expect(await report("go")).toBe(201);
+    const third = await decide(one, body);
+    expect(third).toMatchObject({ decision: "allow", repeated: false });
+    expect(await decide(two, body)).toEqual({ ...third, repeated: true });
+    const rows = await rig.admin.query<{ call: boolean; next: string | null; id: string }>(
+      `SELECT call_key IS NOT NULL AS call, superseded_by AS next, decision_id AS id FROM gate.decisions
+        WHERE request ->> 'session_id' = 'f-wait' ORDER BY decision_id`,
+    );
+    expect(rows.rows.map(({ call: has }) => has)).toEqual([false, false, true]);
+    expect(rows.rows.map(({ next }) => next)).toEqual([rows.rows[1]?.id, rows.rows[2]?.id, null]);
+    expect(await rig.count("gate.deferrals")).toBe(0);
+    const types = (await rig.events())
+      .filter((event) => event.execution.session_id === "f-wait")
+      .map(({ type }) => type);
+    expect(types.filter((type) => type === "agent.tool.deferred")).toHaveLength(2);
+    expect(types).not.toContain("agent.tool.denied");
+  });
+
+  it("is denied by a fresh fact that stands against it, and an old one counts as missing", async () => {
+    expect(await report("no")).toBe(201);
+    expect(await decide(one, call("wait-for-word", "f-no"))).toMatchObject({
+      decision: "deny",
+      reason_code: "FACT_DENIES",
+    });
+    // An older word that comes late changes nothing.
+    expect(await report("go", new Date(Date.now() - 60_000))).toBe(200);
+    expect((await decide(one, call("wait-for-word", "f-no-2"))).reason_code).toBe("FACT_DENIES");
+    await rig.admin.query("UPDATE gate.dated_facts SET at = at - interval '11 minutes'");
+    expect((await decide(one, call("wait-for-word", "f-old"))).reason_code).toBe("FACT_MISSING");
+  });
+
+  it("is denied past the deadline, and allowed when the fact comes after all", async () => {
+    await rig.admin.query("DELETE FROM gate.dated_facts");
+    expect((await decide(one, call("wait-for-word", "f-late"))).decision).toBe("defer");
+    await rig.admin.query("UPDATE gate.deferrals SET since = since - interval '31 minutes'");
+    expect(await decide(one, call("wait-for-word", "f-late"))).toMatchObject({
+      decision: "deny",
+      reason_code: "DEFER_EXPIRED",
+    });
+    await report("go");
+    expect((await decide(one, call("wait-for-word", "f-late"))).decision).toBe("allow");
+  });
+
+  it("is made one decision when it arrives at two gates at once, each time", async () => {
+    await rig.admin.query("DELETE FROM gate.dated_facts");
+    const body = call("wait-for-word", "f-race", { tool_call_id: "races" });
+    await decide(one, body);
+    await report("go");
+    const answers = await Promise.all([one, two, one, two].map((gate) => decide(gate, body)));
+    expect(new Set(answers.map((answer) => answer.decision_id)).size).toBe(1);
+    expect(answers.filter(({ repeated }) => !repeated)).toHaveLength(1);
+  });
+
+  it("may not be told by a runtime, nor from the future", async () => {
+    const body = { name: "release.word", value: "go", at: new Date().toISOString() };
+    expect((await one.post("/v1/facts", body)).status).toBe(403);
+    expect(await report("go", new Date(Date.now() + 3_600_000))).toBe(200);
+  });
+});
+
+describe("an input that a rule rewrites", () => {
+  it("is answered with what runs instead, exactly each time, and stored masked", async () => {
+    const body = call("rewrite-me", "r-own", { tool_call_id: "rewritten" });
+    const first = await decide(one, body);
+    expect(first).toMatchObject({
+      decision: "modify",
+      reason_code: "REWRITTEN",
+      modified_input: { command: "echo password=hunter2-rewritten-hunter2" },
+    });
+    expect(await decide(two, body)).toEqual({ ...first, repeated: true });
+    const stored = await rig.admin.query(
+      `SELECT d.answer, d.facts, d.request FROM gate.decisions AS d WHERE d.request ->> 'session_id' = 'r-own'`,
+    );
+    expect(JSON.stringify(stored.rows)).not.toContain("hunter2-rewritten");
+    expect(await rig.count("gate.sealed_answers")).toBe(1);
+  });
+
+  it("reaches Claude Code as its updated input", async () => {
+    const reply = await one.post("/v1/hooks/claude-code", claudeCall("rewrite-me", { session_id: "r-hook" }));
+    expect(reply.json).toMatchObject({
+      hookSpecificOutput: {
+        hookEventName: "PreToolUse",
+        updatedInput: { command: "echo password=hunter2-rewritten-hunter2" },
+      },
+    });
+  });
+});
+
+describe("a stored allow", () => {
+  it("is decided again when its right was taken back, and the plan's revocation denies it", async () => {
+    const body = call("make", "v-one", { tool_call_id: "revoked" });
+    const first = await decide(one, body);
+    const incident = await rig.token({ roles: ["incident"], subject: "ivy" });
+    await one.post(`/v1/capabilities/${first.capability?.id ?? ""}/revoke`, { reason: "wrong" }, incident);
+    const second = await decide(two, body);
+    expect(second).toMatchObject({ decision: "allow", repeated: false });
+    expect(second.capability?.id).not.toBe(first.capability?.id);
+    await one.post(
+      "/v1/capabilities/revoke",
+      { plan_digest: first.plan_digest, reason: "never again" },
+      incident,
+    );
+    expect(await decide(two, body)).toMatchObject({ decision: "deny", reason_code: "PLAN_REVOKED" });
+    expect(await decide(one, call("make", "v-two"))).toMatchObject({ reason_code: "PLAN_REVOKED" });
+    expect((await decide(one, call("make other", "v-two"))).decision).toBe("allow");
+  });
+
+  it("carries a token that a resource can check", async () => {
+    const answer = await decide(one, call("make checked", "v-token"));
+    const claims = rig.signer.read(answer.capability?.token ?? "");
+    expect(claims).toMatchObject({
+      jti: answer.capability?.id,
+      tenant: "acme",
+      session: "v-token",
+      plan_digest: answer.plan_digest,
+    });
+    const resource = await rig.token({ roles: ["resource"], subject: "store" });
+    const verified = await one.post(
+      "/v1/capabilities/verify",
+      {
+        token: answer.capability?.token,
+        tool: "shell.run",
+        plan_digest: answer.plan_digest,
+        resource: "make checked",
+        session_id: "v-token",
+      },
+      resource,
+    );
+    expect(verified.json).toMatchObject({ valid: true });
+  });
+});
