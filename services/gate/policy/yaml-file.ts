@@ -3,6 +3,9 @@ import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, vi
 import type { z } from "zod";
 import type { PolicyProblem } from "./problem.ts";
 
+/** Problems that one file may report: nobody mends more at once, and each costs a walk to its line. */
+const problemsMax = 100;
+
 export type YamlPath = readonly PropertyKey[];
 
 /** A YAML file that fits its schema, and where each part of it stands. */
@@ -58,7 +61,8 @@ function readDocument<T>(
   const lineOf = (path: YamlPath): number => lineOfPath(document, lines, path);
   const parsed = schema.safeParse(document.toJS({ maxAliasCount: 0 }));
   if (parsed.success) return { file, value: parsed.data, lineOf };
-  for (const issue of parsed.error.issues) problems.push(...toProblems(file, issue, lineOf));
+  const found = parsed.error.issues.slice(0, problemsMax).flatMap((issue) => toProblems(file, issue, lineOf));
+  problems.push(...found.slice(0, problemsMax));
   return null;
 }
 
@@ -98,7 +102,7 @@ function toProblems(
     text: path.length === 0 ? problem : `${toPathText(path)}: ${problem}`,
   });
   if (issue.code === "unrecognized_keys") {
-    return issue.keys.map((key) => at([...issue.path, key], "the key is not known"));
+    return issue.keys.slice(0, problemsMax).map((key) => at([...issue.path, key], "the key is not known"));
   }
   if (issue.code === "invalid_type" && issue.message.endsWith("received undefined")) {
     return [at(issue.path, "is missing")];
