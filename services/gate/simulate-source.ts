@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { Fault } from "../../schemas/faults.ts";
+import { toUuid } from "../platform/ids.ts";
 import type { Database } from "../platform/postgres.ts";
 import type { TenantKeys } from "../platform/vault-seal.ts";
 import { openInline, openPayload } from "../platform/vault-seal.ts";
@@ -69,8 +70,8 @@ export async function* readRecordedDecisions(
 
 const firstUuid = "00000000-0000-0000-0000-000000000000";
 
-/** The smallest UUID of a time. */
-function uuidFloor(ms: number): string {
+/** The smallest UUID of a time, UTC milliseconds: rows with a UUIDv7 are read from there on by their key. */
+export function uuidFloor(ms: number): string {
   const hex = Math.max(0, Math.floor(ms)).toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-0000-0000-000000000000`;
 }
@@ -98,6 +99,20 @@ export async function loadRecordedDecision(
   );
   const row = found.rows[0];
   return row === undefined ? null : toLine(source, row);
+}
+
+/** Decisions by their ids, of those that are recorded. */
+export async function loadRecordedDecisions(
+  source: RecordedSource,
+  decisionIds: readonly string[],
+): Promise<ReadonlyMap<string, RecordedLine>> {
+  const found = await source.database.query<DecisionColumns>(
+    `SELECT ${columns} FROM gate.decisions WHERE decision_id = ANY ($1::uuid[])`,
+    [decisionIds.map(toUuid)],
+  );
+  const lines = new Map<string, RecordedLine>();
+  for (const row of found.rows) lines.set(`dec_${row.decision_id}`, await toLine(source, row));
+  return lines;
 }
 
 async function toLine(source: RecordedSource, row: DecisionColumns): Promise<RecordedLine> {

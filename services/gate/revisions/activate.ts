@@ -4,10 +4,9 @@ import type { Clock } from "../../platform/clock.ts";
 import type { EventEncoder } from "../../platform/outbox.ts";
 import { appendOutbox, notifyOutbox, toOutboxRows } from "../../platform/outbox.ts";
 import type { Database, Tx } from "../../platform/postgres.ts";
-import type { Envelope } from "../../../schemas/envelope.ts";
-import type { Policy } from "../policy/policy.ts";
 import { toActivationEvent } from "./activation-event.ts";
 import type { BundleFiles, BundleJudge, CheckedBundle } from "./bundle-judge.ts";
+import type { RightsEnder } from "./end-denied-rights.ts";
 import { previousRevision } from "./previous-revision.ts";
 import type { ActivationRow } from "./revision-rows.ts";
 import {
@@ -25,8 +24,8 @@ export interface ActivationContext {
   readonly clock: Clock;
   readonly environment: string;
   readonly judge: BundleJudge;
-  /** Ends rights of plans that the new policy denies, in the activation's transaction; returns their events. */
-  readonly endDeniedRights?: (tx: Tx, policy: Policy, nowMs: number) => Promise<readonly Envelope[]>;
+  /** Ends rights of plans that a new policy denies. */
+  readonly rights?: RightsEnder;
 }
 
 /** Who activates, and why. */
@@ -162,7 +161,7 @@ async function runActivation(
       note: wish.note,
     };
     const activationId = await insertActivation(tx, row);
-    const ended = (await context.endDeniedRights?.(tx, checked.policy, nowMs)) ?? [];
+    const ended = (await context.rights?.endWithin(tx, checked.policy)) ?? [];
     const event = toActivationEvent({ ...row, activationId }, checked.policy, context.environment);
     await appendOutbox(tx, toOutboxRows(context.codec, [event, ...ended]));
     return {
@@ -174,7 +173,10 @@ async function runActivation(
       revoked_capabilities: ended.length,
     };
   });
-  if (done?.changed === true) notifyOutbox(database);
+  if (done?.changed === true) {
+    notifyOutbox(database);
+    context.rights?.endLater(done.revision);
+  }
   return done;
 }
 
