@@ -13,10 +13,11 @@ import type { SimpleCommand } from "./shell/parsed-command.ts";
 import { toDeleteIntents, toReadIntents, toWriteIntents } from "./shell/path-intents.ts";
 import { toPaths } from "./shell/paths.ts";
 import { PROGRAM_TABLE } from "./shell/program-table.ts";
+import { toSqlOf } from "./shell/sql-clients.ts";
 import { joinVerdicts, opaqueSql } from "./sql/classify-sql.ts";
 import type { SqlVerdict } from "./sql/classify-sql.ts";
 import type { SqlParser } from "./sql/load-sql-parser.ts";
-import { judgeSqlOf, toSqlOf } from "./sql/sql-in-commands.ts";
+import { judgeSqlOf } from "./sql/sql-in-commands.ts";
 
 /** What commands are read with. */
 export type Reader = {
@@ -56,9 +57,6 @@ export function readShell(
   const clients = command.commands.filter((one) => toSqlOf(one) !== null);
   const verdicts = clients.slice(0, sqlCommandsMax).flatMap((one) => judgeSqlOf(sql, one) ?? []);
   if (clients.length > sqlCommandsMax) verdicts.push(opaqueSql);
-  const sqlFiles = command.commands.flatMap((one) =>
-    (toSqlOf(one)?.files ?? []).flatMap((word) => toPaths(word, toFolders(one.cwd)) ?? []),
-  );
   const intents = toIntents(command, {
     ...(workingDirectory === undefined ? {} : { workspace: workingDirectory }),
     ...(home === undefined ? {} : { home }),
@@ -86,7 +84,7 @@ export function readShell(
     named,
     touched,
     command,
-    operandPaths: [...new Set([...command.operands, ...sqlFiles].map((path) => atHome(path, home)))].sort(),
+    operandPaths: [...new Set(command.operands.map((path) => atHome(path, home)))].sort(),
     signals,
     excess: null,
   };

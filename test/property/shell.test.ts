@@ -42,7 +42,12 @@ describe("a command in any layers", () => {
   it("stays opaque when it is opaque outside of them", () => {
     fc.assert(
       fc.property(
-        fc.constantFrom(...corpus.filter(({ opaque, runnable }) => opaque && runnable !== false)),
+        // An unfinished list goes on in the next line of the layer, and is whole there.
+        fc.constantFrom(
+          ...corpus.filter(
+            ({ text, opaque, runnable }) => opaque && runnable !== false && !/(&&|\|)\s*$/.test(text),
+          ),
+        ),
         layers,
         ({ text }, chosen) => {
           expect(parse(wrapCommand(text, chosen).text).opaque).not.toEqual([]);

@@ -5,6 +5,7 @@ import type { Launch } from "./launch.ts";
 import type { Assignment, Layer, OpaqueReason, SimpleCommand, Word, WrittenPath } from "./parsed-command.ts";
 import { resolvePath, toPathEffects, toPaths } from "./paths.ts";
 import { BUILTIN_NAMES, PROGRAM_TABLE, SYSTEM_DIRECTORIES } from "./program-table.ts";
+import { toSqlOf, toSqlReasons } from "./sql-clients.ts";
 import { classifyVariable } from "./variable-table.ts";
 
 import { CHANGES_DIRECTORY, union } from "./place.ts";
@@ -167,8 +168,19 @@ export abstract class CommandRunner {
       for (const read of effects.unresolvedReads) this.unresolvedReads.add(read);
       for (const { kind, detail, ...more } of effects.opaque) this.report(kind, detail, more);
     }
+    this.judgeSql(place);
     const launches = [...toLaunches(program, argv), ...toEmbedded(program, argv)];
     this.then(...launches.map((launch) => () => this.start(launch, program, place)));
+  }
+
+  /** Clients of databases run what they are given as other interpreters do; only SQL that stands in the text is known. */
+  private judgeSql(place: Place): void {
+    const command = this.commands.at(-1);
+    const sql = command === undefined ? null : toSqlOf(command);
+    if (command === undefined || sql === null) return;
+    for (const { kind, detail, ...more } of toSqlReasons(command, sql)) this.report(kind, detail, more);
+    for (const file of sql.files)
+      for (const path of toPaths(file, place.shell.directories) ?? [toSource(file)]) this.operands.add(path);
   }
 
   protected start(launch: Launch, program: string, place: Place): void {

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import type { SqlDialect } from "../shell/sql-clients.ts";
 import { classifySql } from "./classify-sql.ts";
-import type { SqlDialect } from "./classify-sql.ts";
 import { loadSqlParser } from "./load-sql-parser.ts";
 import type { SqlParser } from "./load-sql-parser.ts";
 

@@ -1,11 +1,10 @@
+import { showingDots, toPsqlText } from "../shell/sql-clients.ts";
+import type { SqlDialect } from "../shell/sql-clients.ts";
 import { harmlessFunctions, writingFunctions } from "./known-functions.ts";
 import type { SqlNode, SqlParser } from "./load-sql-parser.ts";
 
 /** What a text of SQL does. `opaque`: something of it may do what the text does not tell. */
 export type SqlEffect = "read" | "write" | "ddl" | "opaque";
-
-/** Whose SQL it is: PostgreSQL's grammar reads all, and what another dialect reads in another way is opaque. */
-export type SqlDialect = "postgres" | "psql" | "mysql" | "sqlite" | "other";
 
 /** The effects of all statements of a text. */
 export interface SqlVerdict {
@@ -52,32 +51,16 @@ export function classifySql(parser: SqlParser, text: string, dialect: SqlDialect
 /** SQL that PostgreSQL's grammar reads as its own client or server would, or why there is none. */
 function toPlainSql(text: string, dialect: SqlDialect): { readonly sql: string } | "reads" | "opaque" {
   if (dialect === "postgres") return { sql: text };
-  if (dialect === "psql") return toPsqlText(text);
+  if (dialect === "psql") {
+    const sql = toPsqlText(text);
+    return sql === null ? "opaque" : { sql };
+  }
   // Readings differ in comments, escapes, dollar quotes and quoted names: a statement could hide in one of them.
   if (/\/\*|\\|#|\$|--(?!\s|$)/.test(text)) return "opaque";
   if (dialect === "sqlite" && showingDots.test(text)) return "reads";
   if (/^\s*(?:show|describe|desc|use)\s+[\w\s.]{1,200};?\s*$/i.test(text)) return "reads";
   if (!text.includes("`")) return { sql: text };
   return /["']/.test(text) ? "opaque" : { sql: text.replaceAll("`", '"') };
-}
-
-const showingDots =
-  /^\s*\.(?:tables|schema|indexes|databases|headers|mode|help|show|width|stats)(?:\s+[\w.]+)*\s*$/;
-
-/** Commands of psql that only show; each other one may run a program, a file or what a query returns. */
-const showsOnly =
-  /^\s*\\(?:d[A-Za-z]{0,3}[S+]{0,2}|l\+?|conninfo|q|x|timing|encoding|z|pset pager off)(?:\s+[\w.*"]+)?\s*$/;
-
-function toPsqlText(text: string): { readonly sql: string } | "opaque" {
-  const sql = text
-    .split("\n")
-    .filter((line) => !showsOnly.test(line))
-    .join("\n");
-  // Outside of plain quotes a backslash is a command and a colon names a variable; where quotes end is not sure
-  // beside a comment, an escape or a dollar quote.
-  const isSure = !/--|\/\*|\$|\b[eE]'/.test(sql);
-  const bare = isSure ? sql.replace(/'[^']*'/g, "''") : sql;
-  return /\\|(?<!:):["'A-Za-z_]/.test(bare) ? "opaque" : { sql };
 }
 
 type Judged = { readonly effects: readonly SqlEffect[]; readonly isDestroying?: boolean };
