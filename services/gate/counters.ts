@@ -68,19 +68,25 @@ export function wantedCounters(
   return [...keys].sort();
 }
 
-/** Whose calls are counted together. Parts are joined as JSON, so that no two lists give one id. */
+/** Whose calls are counted together. */
 function toScopeId(scope: CountScope, request: GateRequest, tenantId: string): string {
   switch (scope) {
     case "tenant":
       return tenantId;
     case "session":
-      return JSON.stringify([tenantId, request.runtime, request.session_id]);
+      return joinParts(tenantId, request.runtime, request.session_id);
     case "agent":
-      return JSON.stringify([tenantId, request.runtime, request.session_id, request.agent_id ?? null]);
+      return joinParts(tenantId, request.runtime, request.session_id, request.agent_id ?? "");
     case "user":
       // Calls that name no user are counted as one user's.
-      return JSON.stringify([tenantId, request.user_id ?? null]);
+      return joinParts(tenantId, request.user_id ?? "");
     case "tool":
-      return JSON.stringify([tenantId, request.tool]);
+      return joinParts(tenantId, request.tool);
   }
 }
+
+/** No two lists give one id: what could hold the separator is joined as JSON. */
+function joinParts(...parts: readonly string[]): string {
+  return parts.every((part) => plainPart.test(part)) ? parts.join("/") : JSON.stringify(parts);
+}
+const plainPart = /^[A-Za-z0-9._:@-]*$/;

@@ -33,7 +33,7 @@ export type RuleNote = { readonly rule: string; readonly stage: StageName } & (
   | { readonly kind: "limit"; readonly used: number; readonly amount: number; readonly limit: number }
   | { readonly kind: "constraints"; readonly constraints: Constraints }
   | { readonly kind: "labels"; readonly labels: readonly string[] }
-  /** Fields of the input that the rule set or took away; empty: others were before it, or the call was not let through. */
+  /** Fields of the input that the rule set or took away; empty: others were before it, or the call was denied as it was. */
   | { readonly kind: "rewrite"; readonly fields: readonly string[] }
 );
 

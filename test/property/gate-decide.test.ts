@@ -7,7 +7,7 @@ import type { Decide, DecideSteps } from "../../services/gate/stages/decide.ts";
 import { createDecide, decide, gateSteps } from "../../services/gate/stages/decide.ts";
 import type { Outcome, Scenario } from "./gate-reference.ts";
 import { referTo } from "./gate-reference.ts";
-import { runScenario, toOutcome } from "./gate-scenario-run.ts";
+import { runScenario, toOutcome, wantedOf } from "./gate-scenario-run.ts";
 import { addRule, Dice, makeScenario } from "./gate-scenarios.ts";
 
 /** Cases that are compared with the reference; each is made from its number. */
@@ -54,7 +54,7 @@ describe("the decision", () => {
     }
     for (const [name, count] of counts) expect(count, name).toBeGreaterThanOrEqual(caseCount / 20);
     expect([...reasons].sort()).toEqual(allReasons);
-  }, 120_000);
+  }, 300_000);
 
   it("gives the same bytes for the same input, whatever the order of rules and facts", () => {
     for (const { seed, scenario, expected, ruling } of cases(sampleCount)) {
@@ -69,7 +69,7 @@ describe("the decision", () => {
         expect.unreachable(`case ${String(seed)} depends on an order`);
       }
     }
-  }, 60_000);
+  }, 120_000);
 
   it("is never turned from a deny into anything else by an added rule", () => {
     let denied = 0;
@@ -83,7 +83,7 @@ describe("the decision", () => {
       if (more.decision !== "deny") expect.unreachable(`case ${String(seed)} became ${more.decision}`);
     }
     expect(denied).toBeGreaterThan(sampleCount / 20);
-  }, 60_000);
+  }, 120_000);
 
   it("never changes tool, action, resource or environment by a rewrite, nor widens a limit", () => {
     let modified = 0;
@@ -113,7 +113,23 @@ describe("the decision", () => {
       if (ruling.decision === "modify") expect(ruling.modifiedInput, where).not.toBeNull();
     }
     expect(modified).toBeGreaterThan(sampleCount / 20);
-  }, 60_000);
+  }, 120_000);
+});
+
+describe("what has to be known before", () => {
+  it("names every counter and every fact that a decision asks for", () => {
+    for (const { seed, scenario, ruling } of cases(sampleCount)) {
+      const wanted = wantedOf(scenario);
+      const where = `case ${String(seed)}`;
+      const missed = ruling.spends.filter((one) => !wanted.counters.includes(one.key));
+      expect(missed, where).toEqual([]);
+      const asked = ruling.notes.flatMap((one) => (one.kind === "fact" ? [one.fact] : []));
+      expect(
+        asked.filter((one) => !wanted.facts.includes(one)),
+        where,
+      ).toEqual([]);
+    }
+  }, 120_000);
 });
 
 const allReasons = [

@@ -199,7 +199,7 @@ export function referTo(scenario: Scenario): Outcome {
   let last = first;
   let rewriteLead: (typeof rewrites)[number] | null = null;
   let input = scenario.input;
-  if (beforeRewrite !== null && beforeRewrite.rank >= 3) {
+  if (beforeRewrite !== null && beforeRewrite.rank >= 2) {
     const ranked = [...rewrites].sort((a, b) => b.priority - a.priority || (a.id < b.id ? -1 : 1));
     const fields = new Set(ranked.flatMap((rule) => [...Object.keys(rule.set), ...rule.remove]));
     const changers = new Set<string>();

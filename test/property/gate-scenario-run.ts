@@ -1,7 +1,7 @@
 import type { GateRequest, JsonObject } from "../../schemas/gate.ts";
 import type { EffectClass } from "../../schemas/generated/types.ts";
 import type { Classified, Finding } from "../../services/gate/classified.ts";
-import { toCounterKey } from "../../services/gate/counters.ts";
+import { toCounterKey, wantedCounters } from "../../services/gate/counters.ts";
 import type { Facts } from "../../services/gate/facts-of-call.ts";
 import type {
   CedarMatch,
@@ -12,6 +12,7 @@ import type {
 } from "../../services/gate/policy/policy.ts";
 import type { Ruling } from "../../services/gate/ruling.ts";
 import type { Decide } from "../../services/gate/stages/decide.ts";
+import { wantedFacts } from "../../services/gate/stages/facts-needed.ts";
 import type { Condition, CountRule, Limits, Outcome, Scenario, View } from "./gate-reference.ts";
 import { holds, readInput } from "./gate-reference.ts";
 
@@ -20,7 +21,14 @@ const session = "s 1";
 
 /** A scenario in the gate's own words. `planDigest` is that of the plan that a person is said to have agreed to. */
 export function runScenario(scenario: Scenario, decide: Decide, planDigest: string): Ruling {
-  const request: GateRequest = {
+  return decide(toRequest(scenario), toFacts(scenario, planDigest), toPolicy(scenario), {
+    classify: (asked, policy) => classify(scenario, asked.input, policy),
+    operands: scenario.contents,
+  });
+}
+
+function toRequest(scenario: Scenario): GateRequest {
+  return {
     runtime: scenario.runtime,
     session_id: session,
     phase: scenario.isDialog ? "permission" : "before_tool",
@@ -28,10 +36,15 @@ export function runScenario(scenario: Scenario, decide: Decide, planDigest: stri
     input: scenario.input,
     ...(scenario.folder === null ? {} : { working_directory: scenario.folder }),
   };
-  return decide(request, toFacts(scenario, planDigest), toPolicy(scenario), {
-    classify: (asked, policy) => classify(scenario, asked.input, policy),
-    operands: scenario.contents,
-  });
+}
+
+/** Names of what has to be known before a scenario is decided. */
+export function wantedOf(scenario: Scenario): { readonly counters: string[]; readonly facts: string[] } {
+  const policy = toPolicy(scenario);
+  return {
+    counters: wantedCounters(toRequest(scenario), tenantId, policy, scenario.nowMs),
+    facts: wantedFacts(policy),
+  };
 }
 
 function toFacts(scenario: Scenario, planDigest: string): Facts {
@@ -71,9 +84,9 @@ function toCounted(scenario: Scenario, kind: "rate" | "budget", rule: CountRule)
   const scopeId = {
     tenant: tenantId,
     session: JSON.stringify([tenantId, scenario.runtime, session]),
-    agent: JSON.stringify([tenantId, scenario.runtime, session, null]),
-    user: JSON.stringify([tenantId, null]),
-    tool: JSON.stringify([tenantId, scenario.tool]),
+    agent: JSON.stringify([tenantId, scenario.runtime, session, ""]),
+    user: `${tenantId}/`,
+    tool: `${tenantId}/${scenario.tool}`,
   }[rule.scope];
   const start = rule.windowMs === null ? null : scenario.nowMs - (scenario.nowMs % rule.windowMs);
   return [

@@ -27,7 +27,8 @@ export interface NormalizeSteps {
 }
 
 /**
- * Stage 5. Only what would be allowed or asked about as it is gets rewritten; the rules that match are told always.
+ * Stage 5. What is denied as it is gets no rewrite; what waits for facts does, so that a rewrite's deny is not put off.
+ * The rules that match are told always.
  * `judge` passes the new input through stages 1 to 4.
  */
 export function normalize(
@@ -45,7 +46,7 @@ export function normalize(
     const view = toWhenView(asked.input, asked.riskScore);
     const rules = rulesThatHold(rewrites, view, "normalize", failures);
     const { decision } = steps.mergeVerdicts([...said, ...failures]);
-    const isRewritten = rules.length > 0 && (decision === "allow" || decision === "require_approval");
+    const isRewritten = rules.length > 0 && decision !== "deny";
     const rewritten = isRewritten ? steps.rewriteInput(rules, request.input) : unchanged;
     for (const rule of rules) {
       const fields = rewritten.applied.find((one) => one.rule === rule)?.fields ?? [];
