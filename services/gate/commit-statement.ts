@@ -1,5 +1,4 @@
 import { toUuid } from "../platform/ids.ts";
-import { maskText } from "../platform/mask.ts";
 import { toStorableText } from "../platform/masked-preview.ts";
 import type { Statement } from "../platform/postgres.ts";
 import {
@@ -10,11 +9,9 @@ import {
   textArrayLiteral,
   wordArray,
 } from "./array-parameter.ts";
+import { toShownResource } from "./capability/claims.ts";
 import type { GroupRows } from "./store.ts";
 import { toJsonColumn } from "./store.ts";
-
-/** Longest resource that a capability's row shows; the plan is bound by its digest. */
-const resourceMaxChars = 1_024;
 
 /** Number of parameters of `gate.commit_group`. */
 const commitParameters = 33;
@@ -83,7 +80,7 @@ export function commitStatement(rows: GroupRows): Statement {
       capabilities.flatMap((row) => [
         row.tenantId,
         row.tool,
-        row.resource === null ? null : toStorableText(maskText(row.resource)).slice(0, resourceMaxChars),
+        row.resource === null ? null : toShownResource(row.resource),
         row.planDigest,
         row.expiresAt,
       ]),

@@ -84,6 +84,18 @@ describe("an allowed effect", () => {
     expect(stored.rowCount).toBe(0);
   });
 
+  it("can be used when a secret is in its resource, and when its session's name is no text of a database", async () => {
+    const name = "ghp_0123456789abcdefghijklmnopqrstuvwxyz.txt";
+    const right = rightOf(await decide(write(name, "x", { session_id: "s\u0000\ud800" })));
+    const bounds = { tool: "file.write", resource: `/work-place/${name}`, plan_digest: right.planDigest };
+    for (const named of [{ token: right.token }, { capability_id: right.id }])
+      expect(
+        await ask(gate, "/v1/capabilities/verify", { ...named, ...bounds }, resourceToken),
+      ).toMatchObject({
+        valid: true,
+      });
+  });
+
   it("gets none when it only reads", async () => {
     const answer = await decide(ownRequest("file.read", { file_path: "/work-place/a.txt" }));
     expect([answer.decision, answer.capability]).toEqual(["allow", undefined]);

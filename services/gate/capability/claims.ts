@@ -59,7 +59,8 @@ export function toClaims(one: NewCapability): CapabilityClaims {
     jti: one.capabilityId,
     tenant: one.tenantId,
     runtime: one.runtime,
-    session: one.sessionId,
+    // As the session's row keeps it.
+    session: toStorableText(one.sessionId),
     tool: one.tool,
     resource_digest: one.resource === null ? null : toResourceDigest(one.resource),
     plan_digest: one.planDigest,
