@@ -175,6 +175,29 @@ describe("a policy that fails in evaluation", () => {
   });
 });
 
+describe("a policy that asks for a signal that is not there", () => {
+  const broken = (conditions: string): string =>
+    `@id("deny.broken") @message("no") forbid(principal, action, resource) ${conditions};`;
+  const absent = 'context.signals.contains("git.push")';
+
+  it.each([
+    `when { (${failing}) && ${absent} }`,
+    `when { ${failing} } when { ${absent} }`,
+    `unless { !(${failing}) } when { ${absent} }`,
+  ])("still fails when it fails before it asks: %s", (conditions) => {
+    const policies = load({ "static-deny.cedar": broken(conditions) }).cedar;
+    expect(idsOf(policies.ask({ ...question, signals: ["deploy"] })).denied).toEqual(["deny.broken failed"]);
+  });
+
+  it("does not fail when it asks first", () => {
+    const policies = load({ "static-deny.cedar": broken(`when { ${absent} && (${failing}) }`) }).cedar;
+    expect(policies.ask({ ...question, signals: ["deploy"] }).denied).toEqual([]);
+    expect(idsOf(policies.ask({ ...question, signals: ["git.push"] })).denied).toEqual([
+      "deny.broken failed",
+    ]);
+  });
+});
+
 describe("bundles side by side", () => {
   it("do not disturb each other, though their policies have the same names", () => {
     const text = (signal: string): Record<string, string> => ({
