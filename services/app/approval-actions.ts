@@ -11,25 +11,38 @@ import { operatorToken } from "./operator-token.ts";
 
 type ApprovalActions = Pick<Actions, "approvalsList" | "approvalsShow" | "approvalsDecide">;
 
+const riskSchema = z.object({ score: z.number(), level: z.string() });
 /** An approval as the gate shows it; what a later version adds is kept for --json. */
 const approvalSchema = z.looseObject({
-  approval_id: z.string(),
+  id: z.string(),
   state: z.string(),
   tool: z.string(),
-  risk: z.string().default("unknown"),
-  risk_score: z.number().default(0),
-  requester: z.string().default(""),
-  message: z.string().default(""),
-  matched_rules: z.array(z.string()).default([]),
+  session_id: z.string(),
+  agent_id: z.string().nullable(),
+  requester: z.string(),
+  effect_class: z.string(),
+  risk: riskSchema,
+  message: z.string(),
+  matched_rules: z.array(z.string()),
   plan_digest: z.string(),
   plan: z.unknown().optional(),
-  constraints: z.unknown().optional(),
-  policy_revision: z.string().default(""),
-  created_at: z.string().default(""),
+  policy_revision: z.string(),
+  created_at: z.string(),
   expires_at: z.string(),
-  decided_by: z.string().nullable().optional(),
-  decided_at: z.string().nullable().optional(),
-  note: z.string().nullable().optional(),
+  decided_by: z.string().nullable(),
+  decided_at: z.string().nullable(),
+  note: z.string().nullable(),
+  /** What the policy in force says of the same plan. */
+  now: z
+    .looseObject({
+      policy_revision: z.string(),
+      is_same_policy: z.boolean(),
+      decision: z.string().nullable(),
+      reason_code: z.string().optional(),
+      message: z.string().optional(),
+      is_same_plan: z.boolean().optional(),
+    })
+    .optional(),
 });
 type Approval = z.output<typeof approvalSchema>;
 
@@ -104,10 +117,10 @@ function renderList(listed: readonly Approval[]): string {
   return toTable(
     ["APPROVAL", "STATE", "TOOL", "RISK", "ASKED BY", "EXPIRES", "WHY"],
     listed.map((one) => [
-      one.approval_id,
+      one.id,
       one.state,
       one.tool,
-      `${one.risk} (${String(one.risk_score)})`,
+      toRisk(one),
       one.requester,
       toMinute(one.expires_at),
       one.message.length > messageMaxChars ? `${one.message.slice(0, messageMaxChars - 1)}…` : one.message,
@@ -119,8 +132,12 @@ function renderApproval(screen: Screen, one: Approval): string {
   const rows: [string, string][] = [
     ["state", one.state],
     ["tool", one.tool],
-    ["risk", `${one.risk} (${String(one.risk_score)})`],
-    ["asked by", one.requester],
+    ["effect", one.effect_class],
+    ["risk", toRisk(one)],
+    [
+      "asked by",
+      `${one.requester}, session ${one.session_id}${one.agent_id === null ? "" : `, agent ${one.agent_id}`}`,
+    ],
     ["why", one.message],
     ["rules", one.matched_rules.join(", ")],
     ["policy", one.policy_revision],
@@ -133,10 +150,31 @@ function renderApproval(screen: Screen, one: Approval): string {
   if (one.note != null) rows.push(["note", one.note]);
   const width = Math.max(...rows.map(([name]) => name.length));
   return [
-    style(screen, "bold", one.approval_id),
+    style(screen, "bold", one.id),
     ...rows.filter(([, value]) => value !== "").map(([name, value]) => `${name.padEnd(width)}  ${value}`),
     ...(one.plan === undefined ? [] : ["", "the frozen plan:", JSON.stringify(one.plan, null, 2)]),
+    ...renderNow(screen, one),
   ].join("\n");
+}
+
+/** What is not as it was when it was asked for: an approver has to know before he agrees. */
+function renderNow(screen: Screen, { now }: Approval): string[] {
+  if (now === undefined) return [];
+  const lines: string[] = [];
+  if (!now.is_same_policy) lines.push(`the policy is another one now: ${now.policy_revision}`);
+  if (now.is_same_plan === false) {
+    lines.push("the plan is not the same any more: a file that it runs, or a limit, has changed");
+  }
+  if (now.decision !== null && now.decision !== "require_approval") {
+    lines.push(
+      `asked now, the answer would be ${now.decision} ${now.reason_code ?? ""}: ${now.message ?? ""}`,
+    );
+  }
+  return lines.length === 0 ? [] : ["", ...lines.map((line) => style(screen, "yellow", line))];
+}
+
+function toRisk({ risk }: Approval): string {
+  return `${risk.level} (${String(risk.score)})`;
 }
 
 function toMinute(iso: string): string {

@@ -2,15 +2,15 @@ import { claudeCode } from "../adapters/claude-code/claude-code.ts";
 import { codex } from "../adapters/codex/codex.ts";
 import { loadCapabilityKeysFile } from "../gate/capability/capability-keys.ts";
 import { createCapabilitySigner } from "../gate/capability/signer.ts";
+import { createRightsEnder } from "../gate/revisions/end-denied-rights.ts";
 import { addPolicyRoutes, policyAccess } from "../gate/revisions/routes.ts";
 import { watchPolicy } from "../gate/revisions/watch-policy.ts";
 import { createGate } from "../gate/server.ts";
-import { createAuthenticator } from "../platform/auth.ts";
-import { loadAuthKeysFile } from "../platform/auth-keys.ts";
 import { systemClock } from "../platform/clock.ts";
 import { requireSetting } from "../platform/config.ts";
 import { openTenantKeys } from "../platform/vault-seal.ts";
 import { loadKekFile } from "../vault/kek-file.ts";
+import { createLocalAuthenticator } from "./local-authenticator.ts";
 import { openPolicyEngine, readBundle } from "./policy-engine.ts";
 import type { RunningService, Surroundings } from "./wiring.ts";
 import { codecWhenRegistered, registryOf, serviceDatabase } from "./wiring.ts";
@@ -46,8 +46,12 @@ export async function startGate(around: Surroundings, signal: AbortSignal): Prom
       "or FABRIC_OIDC_ISSUER: nobody could prove who they are",
     );
   }
-  const localKeys =
-    config.authKeysFile === undefined ? [] : (await loadAuthKeysFile(config.authKeysFile)).verification;
+  const authenticator = await createLocalAuthenticator({
+    keysFile: config.authKeysFile,
+    oidc: config.oidc,
+    clock: systemClock,
+    log,
+  });
   const database = serviceDatabase(config, "gate", {
     maxConnections: gateConnections,
     connectTimeoutMs,
@@ -56,13 +60,10 @@ export async function startGate(around: Surroundings, signal: AbortSignal): Prom
   });
   const registry = registryOf(config);
   const codec = await codecWhenRegistered(database, registry, log, signal);
-  const activation = {
-    database,
-    codec,
-    clock: systemClock,
-    environment: config.environment,
-    judge: engine.judge,
-  };
+  const keys = openTenantKeys(database, kek);
+  const records = { database, codec, clock: systemClock, environment: config.environment };
+  const rights = createRightsEnder({ ...records, keys, log, judge: engine.judgeRecord });
+  const activation = { ...records, judge: engine.judge, rights };
   const watch = await watchPolicy({
     ...activation,
     log,
@@ -72,7 +73,7 @@ export async function startGate(around: Surroundings, signal: AbortSignal): Prom
   const gate = createGate({
     database,
     codec,
-    keys: openTenantKeys(database, kek),
+    keys,
     policy: watch.current,
     policyState: watch.state,
     classify: engine.classify,
@@ -82,11 +83,7 @@ export async function startGate(around: Surroundings, signal: AbortSignal): Prom
     log,
     metrics,
     more: { access: policyAccess, register: (app) => addPolicyRoutes(app, activation, watch) },
-    authenticator: createAuthenticator({
-      localKeys,
-      ...(config.oidc === undefined ? {} : { oidc: [config.oidc] }),
-      clock: systemClock,
-    }),
+    authenticator,
     adapters,
     budgetMs: config.gate.budgetMs,
     bodyLimitBytes: config.gate.bodyLimitBytes,
@@ -104,6 +101,7 @@ export async function startGate(around: Surroundings, signal: AbortSignal): Prom
     async close() {
       await gate.close();
       await watch.close();
+      await rights.close();
       registry.close();
       await database.end();
     },

@@ -1,5 +1,6 @@
 import type { Json } from "../../schemas/gate.ts";
 import { canonicalDigest } from "../platform/canonical-json.ts";
+import { maskJson } from "../platform/mask.ts";
 import type { Policy } from "./policy/policy.ts";
 import type { Ruling } from "./ruling.ts";
 import type { RecordedAnswer, RecordedDecision, RecordedLine } from "./simulate-record.ts";
@@ -173,8 +174,11 @@ export function toDifferences(answer: RecordedAnswer, ruling: Ruling): string[] 
     .map(([name]) => name);
 }
 
-function isEqual(left: unknown, right: unknown): boolean {
-  return left === right || canonicalDigest(left as Json) === canonicalDigest(right as Json);
+/** Stored answers are masked; what was masked of them is the same. */
+function isEqual(stored: unknown, now: unknown): boolean {
+  if (stored === now) return true;
+  const digest = canonicalDigest(stored as Json);
+  return digest === canonicalDigest(now as Json) || digest === canonicalDigest(maskJson(now) as Json);
 }
 
 function toChange(
