@@ -1,6 +1,6 @@
 import type { GateRequest } from "../../schemas/gate.ts";
 import type { InputParts } from "./classify-input.ts";
-import { resolvePath, toExcess, toPatchPaths, toPathLike } from "./classify-paths.ts";
+import { resolvePath, toExcess, toPathLike } from "./classify-paths.ts";
 import { nothingRead, toDistinct } from "./classify-reading.ts";
 import type { Reading } from "./classify-reading.ts";
 import type { TouchedPath } from "./classified.ts";

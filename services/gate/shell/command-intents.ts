@@ -82,9 +82,13 @@ export function toCarriedWords(command: SimpleCommand): string[] {
     /^(add|show|archive|stash)\b/.test(toOperands("git", command.argv.map(text)).join(" "));
   if (!isGitAdd && !hasName(CARRIERS, command.program)) return [];
   return command.argv
-    .map((word) => text(word).replace(/^(if=|@|[\w-]+=[@<]?)/, ""))
+    .map((word) => (/\$\{?HOME\b/.test(text(word)) ? toTilde(text(word)) : text(word)))
+    .map((word) => word.replace(/^(if=|@|[\w-]+=[@<]?)/, ""))
     .filter((word) => word !== "" && !/[\s$`]|:\/\/|^-/.test(word));
 }
+
+/** `@"$HOME/x"` as `@~/x`. */
+const toTilde = (source: string): string => source.replaceAll('"', "").replace(/\$\{HOME\}|\$HOME\b/g, "~");
 
 /** `HUSKY=0 git commit` and its like. */
 function skipsHooks(assignments: readonly Assignment[]): boolean {

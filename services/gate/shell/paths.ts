@@ -96,6 +96,8 @@ export function toPathEffects(program: string, args: readonly Word[], directorie
   }
   const isScriptGiven =
     has("--reference") ||
+    // `chmod -x file`: the mode looks like an option.
+    (program === "chmod" && args.some((word) => word.kind === "literal" && /^-[rwxXst]+$/.test(word.text))) ||
     ((program === "sed" || /awk|grep/.test(program)) && has("-e -f --expression --file"));
   const after = operands.slice(isScriptGiven ? 0 : 1);
   if (!has(shape.unless) && (shape.onlyWith === undefined || has(shape.onlyWith))) {

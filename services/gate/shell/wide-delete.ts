@@ -38,7 +38,7 @@ function isWide(word: Word, cwd: string | undefined, around: Surroundings): bool
   if (EVERYTHING.test(text) && (word.kind === "unresolved" || text.includes("/"))) return true;
   // `rm -rf "$DIR"/*` is `rm -rf /*` where the variable is empty.
   if (/^\$\{?\w+\}?\/+\*?$/.test(text)) return true;
-  if (/^(\$HOME|\$\{HOME\}|~)\/*(\*|\.\*)?$/.test(text)) return true;
+  if (/^(\$HOME|\$\{HOME\}|~\w*|\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`)\/*(\*|\.\*)?$/.test(text)) return true;
   const bare = text.replace(/\/+(\*|\.\*)$/, "/");
   if (/[$`*?[{]/.test(bare)) return false;
   if (/^[./]+$/.test(bare)) return true;

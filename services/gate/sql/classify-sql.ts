@@ -106,7 +106,7 @@ function judgeTag(tag: string, body: SqlNode): Judged {
 
 function judgeSetting(body: SqlNode): SqlEffect {
   const kind = String(body["kind"]);
-  const name = String(body["name"] ?? "").toLowerCase();
+  const name = toName(body["name"]).toLowerCase();
   if (/RESET/.test(kind)) return /^(?:role|session_authorization)$/.test(name) ? "write" : "read";
   if (kind === "VAR_SET_MULTI") return "read";
   if (name === "search_path" || name.endsWith("libraries")) return "opaque";
@@ -159,7 +159,7 @@ function judgeParts(body: SqlNode): Judged {
 }
 
 function toNames(value: unknown): string[] {
-  return toList(value).map((part) => String(toNode(toNode(part)["String"])["sval"] ?? ""));
+  return toList(value).map((part) => toName(toNode(toNode(part)["String"])["sval"]));
 }
 
 function judgeFunction(call: SqlNode): SqlEffect {
@@ -175,6 +175,7 @@ function isForeignOperator(expression: SqlNode): boolean {
   return names.length > 1 && names[0] !== "pg_catalog";
 }
 
+const toName = (value: unknown): string => (typeof value === "string" ? value : "");
 const toNode = (value: unknown): SqlNode =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as SqlNode) : {};
 const toList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
