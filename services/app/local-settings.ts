@@ -46,6 +46,8 @@ export async function writeLocalSettings(
     ["FABRIC_GATE_PORT", String(gatePort)],
     ["FABRIC_GATE_URL", `http://127.0.0.1:${String(gatePort)}`],
     ["FABRIC_POLICY_DIR", files.policyDir],
+    // The agents of a local stack work on this machine.
+    ["FABRIC_GATE_LOCAL_FILES", "true"],
     ["FABRIC_KEK_FILE", files.kekFile],
     ["FABRIC_AUTH_KEYS_FILE", files.authKeysFile],
     ["FABRIC_CAPABILITY_KEYS_FILE", files.capabilityKeysFile],

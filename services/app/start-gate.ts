@@ -1,3 +1,4 @@
+import { homedir } from "node:os";
 import { claudeCode } from "../adapters/claude-code/claude-code.ts";
 import { codex } from "../adapters/codex/codex.ts";
 import { loadCapabilityKeysFile } from "../gate/capability/capability-keys.ts";
@@ -30,7 +31,7 @@ export async function startGate(around: Surroundings, signal: AbortSignal): Prom
   const { config, metrics } = around;
   const log = around.log.child({ service: "gate" });
   const { policyDir } = config.gate;
-  const engine = await openPolicyEngine();
+  const engine = await openPolicyEngine(config.gate.localFiles ? homedir() : undefined);
   const signer = createCapabilitySigner(
     await loadCapabilityKeysFile(
       requireSetting(config.capabilityKeysFile, "FABRIC_CAPABILITY_KEYS_FILE", "rights are signed with them"),
@@ -77,6 +78,7 @@ export async function startGate(around: Surroundings, signal: AbortSignal): Prom
     policy: watch.current,
     policyState: watch.state,
     classify: engine.classify,
+    isOnAgentsMachine: config.gate.localFiles,
     signer,
     clock: systemClock,
     environment: config.environment,

@@ -114,9 +114,7 @@ function toRoot(
   if (named === null) return toPlain(sessionKey, group);
   const parent = group.sessions.get(named);
   const root =
-    parent?.root == null
-      ? toPlain(named, group)
-      : { ...parent.root, correlation: parent.correlation_id };
+    parent?.root == null ? toPlain(named, group) : { ...parent.root, correlation: parent.correlation_id };
   // A session that names one of its own children as its parent stays a root.
   return root.key === sessionKey ? toPlain(sessionKey, group) : root;
 }

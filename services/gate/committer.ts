@@ -8,13 +8,14 @@ import type { EventEncoder } from "../platform/outbox.ts";
 import type { Database } from "../platform/postgres.ts";
 import type { TenantKeys } from "../platform/vault-seal.ts";
 import { insertEvidenceStatement, sealPayload } from "../platform/vault-seal.ts";
-import type { Classify, Operand } from "./classified.ts";
+import type { Classify } from "./classified.ts";
 import type { LateCall } from "./group-commit.ts";
 import { commitGroup } from "./group-commit.ts";
 import { createGroupQueue } from "./group-queue.ts";
 import type { HookOutcome, HookWork } from "./hook-work.ts";
 import type { QueuedCall } from "./queued-call.ts";
 import { isStillOpen, toQueuedCall } from "./queued-call.ts";
+import type { RequestSurroundings } from "./operands.ts";
 import type { Policy } from "./policy/policy.ts";
 import { revokeStatement } from "./revoke-statement.ts";
 import type { Decide } from "./stages/decide.ts";
@@ -42,10 +43,13 @@ export interface CommitterOptions {
 /** Decides and records in one step: what it answers is committed. */
 export interface Committer {
   /** Never rejects. `budgetMs` is the whole time until there is an outcome; past it, GATE_TIMEOUT. */
-  submit(work: HookWork, budgetMs: number, operands?: readonly Operand[]): Promise<HookOutcome>;
+  submit(work: HookWork, budgetMs: number, around?: RequestSurroundings): Promise<HookOutcome>;
   /** Resolves when every call that was submitted has its outcome. */
   close(): Promise<void>;
 }
+
+/** What is known of the agent's machine from elsewhere: nothing. */
+const noSurroundings: RequestSurroundings = { operands: [], realPaths: new Map() };
 
 /** Most calls of one commit: beyond it a commit takes longer than the calls gain by sharing it. */
 const defaultMaxGroup = 64;
@@ -96,7 +100,7 @@ export function createCommitter(options: CommitterOptions): Committer {
   function submit(
     work: HookWork,
     budgetMs: number,
-    operands: readonly Operand[] = [],
+    around: RequestSurroundings = noSurroundings,
   ): Promise<HookOutcome> {
     return new Promise((resolve) => {
       let call: QueuedCall | null = null;
@@ -114,7 +118,7 @@ export function createCommitter(options: CommitterOptions): Committer {
       }, budgetMs);
       try {
         const { classify, environment } = options;
-        const context = { policy: options.policy(), classify, environment, operands };
+        const context = { policy: options.policy(), classify, environment, around };
         call = toQueuedCall(work, context, { deadlineMs, answer });
         enqueue(call);
       } catch (error) {

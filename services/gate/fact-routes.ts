@@ -19,7 +19,10 @@ const factSchema = z.strictObject({
   value: z
     .unknown()
     .refine((value) => value !== undefined, "a value is needed; null is one")
-    .refine((value) => JSON.stringify(value ?? null).length <= valueMaxBytes, "a value has 4,096 bytes at most"),
+    .refine(
+      (value) => JSON.stringify(value ?? null).length <= valueMaxBytes,
+      "a value has 4,096 bytes at most",
+    ),
   at: z.iso.datetime({ offset: true }),
 });
 

@@ -133,7 +133,10 @@ function toSessionChanges(calls: readonly ChangingCall[], facts: GroupFacts): Ma
 
 /** Each key once, with all that the group spends; the smallest limit counts. */
 function toCounters(calls: readonly ChangingCall[]): readonly object[] {
-  const counters = new Map<string, { tenant: string; amount: number; limit: number; expires: string | null }>();
+  const counters = new Map<
+    string,
+    { tenant: string; amount: number; limit: number; expires: string | null }
+  >();
   for (const { tenantId, change } of calls) {
     for (const { key, amount, limit, expiresAtMs } of change.spends) {
       const before = counters.get(key);

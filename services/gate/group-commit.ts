@@ -11,7 +11,6 @@ import { toRepeatedAnswer } from "./answer.ts";
 import { inputPlace, toExactInput } from "./call-change.ts";
 import { isRevoked, toPlanKey } from "./call-facts.ts";
 import { toSessionKey } from "./call-keys.ts";
-import type { Classify } from "./classified.ts";
 import { commitStatement } from "./commit-statement.ts";
 import { wantedCounters } from "./counters.ts";
 import type { GroupFacts, StoredAnswer, WantedPlan } from "./facts.ts";
@@ -34,7 +33,6 @@ export interface GroupCommitOptions {
   readonly database: Database;
   readonly codec: EventEncoder;
   readonly keys: TenantKeys;
-  readonly classify: Classify;
   readonly decide: Decide;
   readonly clock: Clock;
   readonly environment: string;
@@ -314,9 +312,7 @@ function isFinal(call: QueuedCall, { answer, isInForce }: StoredAnswer, facts: G
     case "allow":
     case "modify":
       return (
-        isInForce &&
-        !isRevoked(call, facts, call.intentDigest) &&
-        !isRevoked(call, facts, answer.plan_digest)
+        isInForce && !isRevoked(call, facts, call.intentDigest) && !isRevoked(call, facts, answer.plan_digest)
       );
   }
 }

@@ -11,7 +11,6 @@ import { toCorrelationId } from "./call-keys.ts";
 import { isRevoked, toKnownCall } from "./call-facts.ts";
 import type { CallChange } from "./call-change.ts";
 import { toCallChange, toLedgerEntry } from "./call-change.ts";
-import type { Classify } from "./classified.ts";
 import type { GroupFacts } from "./facts.ts";
 import type { GroupLedger, KnownFacts } from "./group-ledger.ts";
 import type { HookWork } from "./hook-work.ts";
@@ -40,7 +39,6 @@ export interface PreparedCall extends RecordableWork {
 }
 
 export interface PrepareContext {
-  readonly classify: Classify;
   readonly decide: Decide;
   readonly environment: string;
   readonly clock: Clock;
@@ -130,10 +128,10 @@ export function prepareCall(queued: QueuedCall, context: PrepareContext): Prepar
   const known = toKnownCall({ ...queued, sessionKey }, tenant, facts, context.ledger, context.environment);
   const isUnconditional = queued.attempts >= context.maxAttempts;
   const added = [...(queued.isTooLarge ? [tooLarge] : []), ...(isUnconditional ? [conflict] : [])];
-  const { operands } = queued;
+  const { operands, realPaths } = queued.around;
   const { request } = work;
   const decideOn = (on: KnownFacts): Ruling =>
-    context.decide(request, on, policy, { classify: context.classify, operands, added });
+    context.decide(request, on, policy, { classify: queued.classify, operands, added });
   let seen = withRightOfQuestion(request, known.facts);
   let ruling = decideOn(seen);
   if (!seen.isRevoked && isRevoked(queued, facts, ruling.planDigest)) {
@@ -167,7 +165,11 @@ export function prepareCall(queued: QueuedCall, context: PrepareContext): Prepar
     answer: toStoredAnswer(answer),
     ...toStoredRequest(queued.requestRef, work.request, key, answer.decision_id),
     payloadRef: queued.payload.ref,
-    factsJson: toJsonColumn({ ...seen, operands }),
+    factsJson: toJsonColumn({
+      ...seen,
+      operands,
+      ...(realPaths.size === 0 ? {} : { real_paths: Object.fromEntries(realPaths) }),
+    }),
   };
   return {
     ...base,

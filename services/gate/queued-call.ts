@@ -1,8 +1,9 @@
 import { hash } from "node:crypto";
 import type { EvidenceRow } from "../platform/vault-seal.ts";
 import { toAnchorKey, toCallKey, toSessionKey } from "./call-keys.ts";
-import type { Classify, Operand } from "./classified.ts";
+import type { Classify } from "./classified.ts";
 import type { HookOutcome, HookWork } from "./hook-work.ts";
+import type { RequestSurroundings } from "./operands.ts";
 import { intentDigest, toPlan } from "./plan.ts";
 import type { Policy } from "./policy/policy.ts";
 
@@ -27,8 +28,10 @@ export interface QueuedCall {
   readonly callKey: string | null;
   /** Digest of the plan as proposed: approvals, deferrals and revocations are found by it. */
   readonly intentDigest: string | null;
-  /** Files whose content would run, as they were when it was asked. */
-  readonly operands: readonly Operand[];
+  /** Files whose content would run, and where links lead, as it was when it was asked. */
+  readonly around: RequestSurroundings;
+  /** Classifies by what lies around. */
+  readonly classify: Classify;
   readonly anchorKeys: readonly string[];
   /** When its caller is told no, on the clock of `performance.now`. */
   readonly deadlineMs: number;
@@ -51,24 +54,26 @@ export interface QueueContext {
   readonly policy: Policy;
   readonly classify: Classify;
   readonly environment: string;
-  readonly operands: readonly Operand[];
+  readonly around: RequestSurroundings;
 }
 
 /** Puts a call together with its keys. */
 export function toQueuedCall(
   work: HookWork,
-  { policy, classify, environment, operands }: QueueContext,
+  { policy, classify, environment, around }: QueueContext,
   { deadlineMs, answer }: Pick<QueuedCall, "deadlineMs" | "answer">,
 ): QueuedCall {
   const { tenantId, runtime, call, request } = work;
   const sessionKey =
     call.sessionId === undefined ? null : toSessionKey(tenantId, runtime.kind, call.sessionId);
   const parentId = request?.parent_session_id;
+  const { realPaths } = around;
+  const classifyHere: Classify = realPaths.size === 0 ? classify : (one, by) => classify(one, by, realPaths);
   const intent =
     request === null
       ? null
       : intentDigest(
-          toPlan(request, classify(request, policy), { environment, operands: [], constraints: {} }),
+          toPlan(request, classifyHere(request, policy), { environment, operands: [], constraints: {} }),
         );
   // Of what is asked, the plan counts; of what is told, the bytes: a second result of one call is another one.
   const digest = request === null ? hash("sha256", work.raw, "hex") : intent;
@@ -83,7 +88,8 @@ export function toQueuedCall(
         : toSessionKey(tenantId, runtime.kind, parentId),
     callKey: sessionKey === null ? null : toCallKey(sessionKey, call, digest),
     intentDigest: intent,
-    operands,
+    around,
+    classify: classifyHere,
     anchorKeys: sessionKey === null ? [] : causes.map((anchor) => toAnchorKey(sessionKey, anchor)),
     deadlineMs,
     answer,

@@ -190,9 +190,7 @@ function toRulingEvents(
   const rulingId = context.newEventId();
   /** What follows from the ruling, each caused by it. */
   const toFollowers = (drafts: readonly Draft[]): Envelope[] =>
-    drafts.map((one) =>
-      toEnvelope(one, { ...base, eventId: context.newEventId(), causationId: rulingId }),
-    );
+    drafts.map((one) => toEnvelope(one, { ...base, eventId: context.newEventId(), causationId: rulingId }));
   const voided =
     change.voided === null ? [] : [toVoidedDraft({ ...change.voided, reason: voidedReason }, shared)];
   if (answer.decision !== "allow" && answer.decision !== "modify") {
@@ -223,10 +221,7 @@ function toRulingEvents(
             shared,
           );
     return {
-      envelopes: [
-        toEnvelope(refused, { ...base, eventId: rulingId }),
-        ...toFollowers([...voided, ...asked]),
-      ],
+      envelopes: [toEnvelope(refused, { ...base, eventId: rulingId }), ...toFollowers([...voided, ...asked])],
       capability: null,
     };
   }

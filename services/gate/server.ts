@@ -24,7 +24,6 @@ import { toClaims } from "./capability/claims.ts";
 import { createPolicyOfNow } from "./capability/policy-of-now.ts";
 import { capabilityAccess, registerCapabilityRoutes } from "./capability/routes.ts";
 import type { CapabilitySigner } from "./capability/signer.ts";
-import type { Operand } from "./classified.ts";
 import type { CommitterOptions } from "./committer.ts";
 import { createCommitter } from "./committer.ts";
 import { factAccess, registerFactRoutes } from "./fact-routes.ts";
@@ -32,6 +31,8 @@ import type { HookOrigin } from "./hook-translation.ts";
 import { isGating, ofSubject, toHookWork, toOwnWork, translateBody } from "./hook-translation.ts";
 import { toRefusalText, toUnreadRefusal } from "./hook-refusal.ts";
 import type { HookOutcome, HookWork } from "./hook-work.ts";
+import type { RequestSurroundings } from "./operands.ts";
+import { readSurroundings } from "./operands.ts";
 import { decide } from "./stages/decide.ts";
 import { createUnknownFieldsNote } from "./unknown-fields-note.ts";
 
@@ -44,8 +45,8 @@ export interface GateOptions extends CommitterOptions {
   /** Whole time of a record that nobody waits for; default 2 s. */
   readonly observeBudgetMs?: number;
   readonly bodyLimitBytes?: number;
-  /** Reads files that a call would run; absent where the gate does not run on the agent's machine. Never rejects. */
-  readonly readOperands?: (paths: readonly string[]) => Promise<readonly Operand[]>;
+  /** The gate runs where the agent does: it reads the files that a call would run, and follows links. Default: false. */
+  readonly isOnAgentsMachine?: boolean;
   /** Signs rights for those who ask in the gate's own language. */
   readonly signer: CapabilitySigner;
   /** For `/readyz`; default: up. */
@@ -127,7 +128,8 @@ export function createGate(options: GateOptions): Gate {
     policy: createPolicyOfNow({
       ...options,
       current: options.policy,
-      judge: ({ request, facts, operands }, policy) => decide(request, facts, policy, { classify, operands: operands ?? [] }),
+      judge: ({ request, facts, operands }, policy) =>
+        decide(request, facts, policy, { classify, operands: operands ?? [] }),
     }),
   });
   registerApprovalRoutes(app, options);
@@ -182,7 +184,7 @@ export function createGate(options: GateOptions): Gate {
     const startedMs = performance.now();
     const limitMs = translation.kind === "gated" ? budgetMs : observeBudgetMs;
     const work = toHookWork(translation, raw, origin);
-    const outcome = await committer.submit(work, limitMs, await operandsOf(work.request));
+    const outcome = await committer.submit(work, limitMs, await around(work.request));
     seconds.observe((performance.now() - startedMs) / 1000, { kind: translation.kind });
     if (outcome.kind === "tenant_unknown" && !isGating(translation)) throw new Fault("TENANT_UNKNOWN");
     return toRuntimeReply(adapter, translation, outcome, work);
@@ -203,7 +205,7 @@ export function createGate(options: GateOptions): Gate {
     const asked = ofSubject({ ...parsed.data, input }, origin);
     const startedMs = performance.now();
     const work = toOwnWork(asked, classify(asked, options.policy()), raw, origin);
-    const outcome = await committer.submit(work, budgetMs, await operandsOf(asked));
+    const outcome = await committer.submit(work, budgetMs, await around(asked));
     seconds.observe((performance.now() - startedMs) / 1000, { kind: "own" });
     if (outcome.kind === "tenant_unknown") throw new Fault("TENANT_UNKNOWN");
     return reply.send(withToken(toCountedAnswer(outcome, work.tenantId, asked), work, asked));
@@ -232,10 +234,10 @@ export function createGate(options: GateOptions): Gate {
     return { ...answer, capability: { ...capability, token: options.signer.sign(claims) } };
   }
 
-  /** Files that a call would run, where the gate can read them. */
-  async function operandsOf(request: GateRequest | null): Promise<readonly Operand[]> {
-    if (request === null || options.readOperands === undefined) return [];
-    return options.readOperands(classify(request, options.policy()).operandPaths);
+  /** What lies around a call on the agent's machine, where the gate can look. */
+  async function around(request: GateRequest | null): Promise<RequestSurroundings | undefined> {
+    if (request === null || options.isOnAgentsMachine !== true) return undefined;
+    return readSurroundings(classify(request, options.policy()));
   }
 
   /** What the runtime is told. A failure is a refusal where an effect waits, and 503 where nothing does. */

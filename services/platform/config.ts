@@ -37,6 +37,7 @@ const environmentSchema = z.object({
     .default(1024 * 1024),
   FABRIC_GATE_BUDGET_MS: z.coerce.number().int().min(10).max(60_000).default(250),
   FABRIC_POLICY_DIR: optionalText,
+  FABRIC_GATE_LOCAL_FILES: flag.default(false),
   FABRIC_KAFKA_BROKERS: z
     .string()
     .transform((text) => text.split(",").map((one) => one.trim()))
@@ -78,6 +79,8 @@ export interface Config {
     readonly bodyLimitBytes: number;
     readonly budgetMs: number;
     readonly policyDir: string | undefined;
+    /** The gate runs where the agent does, and looks at its files. */
+    readonly localFiles: boolean;
   };
   readonly kafka: {
     readonly brokers: readonly string[];
@@ -182,6 +185,7 @@ function toConfig(one: Environment): Config {
       bodyLimitBytes: one.FABRIC_GATE_BODY_LIMIT_BYTES,
       budgetMs: one.FABRIC_GATE_BUDGET_MS,
       policyDir: one.FABRIC_POLICY_DIR,
+      localFiles: one.FABRIC_GATE_LOCAL_FILES,
     },
     kafka: {
       brokers: one.FABRIC_KAFKA_BROKERS,

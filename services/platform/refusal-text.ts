@@ -5,11 +5,12 @@ export function toReason(answer: GateAnswer): string {
   const said = `${answer.reason_code}: ${answer.message}`;
   switch (answer.decision) {
     case "require_approval":
-      return answer.approval === undefined
-        ? `${said} (needs an approval)`
-        : `${said} (ticket ${answer.approval.id}, open until ${answer.approval.expires_at}: ask the same again once it is approved)`;
+      // The message names the ticket, its end and what to do next.
+      return answer.approval === undefined ? `${said} (needs an approval)` : said;
     case "defer":
-      return `${said} (not decided yet: ask the same again later)`;
+      return answer.defer === undefined
+        ? `${said} (not decided yet: ask the same again later)`
+        : `${said} (waits for ${answer.defer.facts.join(", ")}: ask the same again later, until ${answer.defer.until})`;
     case "modify":
       return `${said} (only a changed input is allowed, and it cannot be given here)`;
     case "allow":

@@ -80,7 +80,9 @@ describe("a call that needs an approval", () => {
     const first = await decide(one, call("ask all", "s-many"));
     await approve(first);
     const answers = await Promise.all(
-      Array.from({ length: 16 }, (_, index) => decide(index % 2 === 0 ? one : two, call("ask all", "s-many"))),
+      Array.from({ length: 16 }, (_, index) =>
+        decide(index % 2 === 0 ? one : two, call("ask all", "s-many")),
+      ),
     );
     expect(answers.filter(({ decision }) => decision === "allow")).toHaveLength(1);
   });
@@ -101,10 +103,16 @@ describe("a call that needs an approval", () => {
 
   it("asks once when the same plan is asked for at two gates", async () => {
     const answers = await Promise.all(
-      Array.from({ length: 12 }, (_, index) => decide(index % 2 === 0 ? one : two, call("ask same", "s-same"))),
+      Array.from({ length: 12 }, (_, index) =>
+        decide(index % 2 === 0 ? one : two, call("ask same", "s-same")),
+      ),
     );
     expect(new Set(answers.map(ticketOf)).size).toBe(1);
-    expect(await rig.count("gate.approvals WHERE requester = 'dev' AND tool = 'shell.run' AND plan::text LIKE '%ask same%'")).toBe(1);
+    expect(
+      await rig.count(
+        "gate.approvals WHERE requester = 'dev' AND tool = 'shell.run' AND plan::text LIKE '%ask same%'",
+      ),
+    ).toBe(1);
   });
 
   it("is not for another session, another agent or another input", async () => {
@@ -125,7 +133,10 @@ describe("a call that needs an approval", () => {
       ownRequest("shell.run", { command: "ask described", description }, { session_id: "s-described" });
     const first = await decide(one, asked("first words"));
     await approve(first);
-    expect(await decide(two, asked("other words"))).toMatchObject({ decision: "allow", reason_code: "APPROVED" });
+    expect(await decide(two, asked("other words"))).toMatchObject({
+      decision: "allow",
+      reason_code: "APPROVED",
+    });
   });
 
   it("survives a restart of the gate", async () => {
@@ -180,7 +191,11 @@ describe("a person's word", () => {
 
   it("can be no, and the same plan stays refused", async () => {
     const first = await decide(one, call("ask no", "s-no"));
-    const refused = await one.post(`/v1/approvals/${ticketOf(first)}/refuse`, { note: "not today" }, approver);
+    const refused = await one.post(
+      `/v1/approvals/${ticketOf(first)}/refuse`,
+      { note: "not today" },
+      approver,
+    );
     expect(refused.json).toMatchObject({ state: "refused", note: "not today" });
     expect(await decide(one, call("ask no", "s-no"))).toMatchObject({
       decision: "deny",
@@ -271,14 +286,7 @@ describe("a plan that is not the same any more", () => {
     const dir = await mkdtemp(join(tmpdir(), "fabric-operand-"));
     const script = join(dir, "script.sh");
     await writeFile(script, "ask one\n");
-    const operands = async (paths: readonly string[]) => {
-      const { readFile } = await import("node:fs/promises");
-      const { hash } = await import("node:crypto");
-      return Promise.all(
-        paths.map(async (path) => ({ path, digest: `sha256:${hash("sha256", await readFile(path), "hex")}` })),
-      );
-    };
-    const local = await rig.gate({ policy: () => policy, readOperands: operands });
+    const local = await rig.gate({ policy: () => policy, isOnAgentsMachine: true });
     const body = (): object =>
       ownRequest(
         "shell.run",

@@ -51,9 +51,9 @@ describe("labels of a session", () => {
     await decide(two, call("read-secret", "l-child", { parent_session_id: "l-parent" }));
     expect(await labelsOf("l-parent")).toEqual(["secret_read"]);
     expect((await decide(one, call("send-out", "l-parent"))).decision).toBe("deny");
-    expect((await decide(one, call("send-out", "l-child-2", { parent_session_id: "l-parent" }))).decision).toBe(
-      "deny",
-    );
+    expect(
+      (await decide(one, call("send-out", "l-child-2", { parent_session_id: "l-parent" }))).decision,
+    ).toBe("deny");
     // Once linked, linked, whatever later calls say.
     expect((await decide(one, call("send-out", "l-child"))).decision).toBe("deny");
   });
@@ -108,7 +108,9 @@ describe("labels of a session", () => {
 
 describe("a budget of one", () => {
   it("lets one of sixteen pass", async () => {
-    const answers = await Promise.all(Array.from({ length: 16 }, () => decide(one, call("count-one", "b-one"))));
+    const answers = await Promise.all(
+      Array.from({ length: 16 }, () => decide(one, call("count-one", "b-one"))),
+    );
     expect(answers.filter(({ decision }) => decision === "allow")).toHaveLength(1);
     expect(new Set(answers.filter((a) => a.decision === "deny").map((a) => a.reason_code))).toEqual(
       new Set(["BUDGET_SPENT"]),

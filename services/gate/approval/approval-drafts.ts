@@ -54,11 +54,7 @@ export function toRequestDrafts(
 
 /** A call passed by using up an approval. */
 export function toConsumedDraft(approvalId: string, decisionId: string, rest: RulingRest): Draft {
-  return draft(
-    "agent.approval.consumed",
-    { decision_id: decisionId },
-    { ...rest, approval_id: approvalId },
-  );
+  return draft("agent.approval.consumed", { decision_id: decisionId }, { ...rest, approval_id: approvalId });
 }
 
 /** An approval does not fit its plan any more; `decisionId` had asked for it. */
