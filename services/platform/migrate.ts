@@ -8,7 +8,8 @@ import { toDatabaseFault } from "./postgres.ts";
 
 /**
  * Order in which the product's own folders are applied: an owner may refer to one before it. Other folders are those of
- * processors and come after. Each owner has one Postgres schema, named like it.
+ * processors and come after, but before the views of `analytics`, which read them. Each owner has one Postgres schema,
+ * named like it.
  */
 export const migrationOwners = [
   "contracts",
@@ -84,7 +85,8 @@ async function findOwners(dir: string): Promise<string[]> {
   const entries = await readdir(dir, { withFileTypes: true });
   const folders = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
   const core: readonly string[] = migrationOwners;
-  return [...core, ...folders.filter((name) => !core.includes(name)).sort()];
+  const ofProcessors = folders.filter((name) => !core.includes(name)).sort();
+  return [...core.filter((name) => name !== "analytics"), ...ofProcessors, "analytics"];
 }
 
 /** Files of one owner, in order; the name is four digits, an underscore and words. */
