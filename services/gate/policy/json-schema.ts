@@ -36,8 +36,11 @@ export function compileJsonSchema(schema: JsonObject): CompiledSchema {
   const refused = whatIsRefused(schema);
   if (refused !== null) return { ok: false, problem: refused };
   try {
+    // The meta-schema takes longer to compile than all schemas of a bundle: once in a process is enough.
+    metaAjv ??= newAjv(true);
+    void metaAjv.validateSchema(schema, true);
     // One instance for each schema: an `$id` in one cannot reach into another.
-    const validate = newAjv().compile(schema as AnySchemaObject);
+    const validate = newAjv(false).compile(schema as AnySchemaObject);
     return {
       ok: true,
       inputProblems(input) {
@@ -57,8 +60,11 @@ export function compileJsonSchema(schema: JsonObject): CompiledSchema {
   }
 }
 
-function newAjv(): Ajv2020 {
+let metaAjv: Ajv2020 | null = null;
+
+function newAjv(validateSchema: boolean): Ajv2020 {
   const ajv = new Ajv2020({
+    validateSchema,
     strict: true,
     strictTypes: false,
     strictRequired: false,

@@ -1,14 +1,16 @@
+import { setImmediate } from "node:timers/promises";
 import { Fault } from "../../../schemas/faults.ts";
 import type { GateRequest } from "../../../schemas/gate.ts";
 import type { Classify, Operand } from "../classified.ts";
 import type { Facts } from "../facts-of-call.ts";
-import { checkFiles } from "../policy/load-policy.ts";
-import { parsePolicy } from "../policy/parse-policy.ts";
+import { parsePolicy, toBundleDigest } from "../policy/parse-policy.ts";
 import type { Policy } from "../policy/policy.ts";
 import { toProblemLines } from "../policy/problem.ts";
 import type { CaseFailure, Judge } from "../policy/run-cases.ts";
+import { runCases } from "../policy/run-cases.ts";
 import { decide } from "../stages/decide.ts";
 import type { BundleJudge } from "./bundle-judge.ts";
+import { toStated } from "./revision-rows.ts";
 
 /** Stands for a script that can be read: a bundle's cases speak of files that are nowhere. */
 const someDigest = `sha256:${"0".repeat(64)}`;
@@ -28,26 +30,54 @@ export function createCaseJudge(classify: Classify): Judge {
     decide(request, facts, policy, { classify, operands: assumedOperands(classify, request, policy) });
 }
 
-/** Judges bundles by the gate's own parser, validator and decision. */
+/** Policies that are kept as they were made: the one that a gate checked is the one that it loads next. */
+const keptMax = 4;
+
+/**
+ * Judges bundles by the gate's own parser, validator and decision. A gate does this while calls wait: it lets them pass
+ * between two cases.
+ */
 export function createBundleJudge(classify: Classify): BundleJudge {
   const judge = createCaseJudge(classify);
+  const kept = new Map<string, Policy>();
+  function keep(policy: Policy): Policy {
+    for (const [oldest] of kept) if (kept.size >= keptMax) kept.delete(oldest);
+    kept.set(`${policy.name}/${policy.digest}`, policy);
+    return policy;
+  }
   return {
     load({ files, name }) {
-      const parsed = parsePolicy(files, name);
-      if (parsed.ok) return parsed.policy;
-      throw new Fault("POLICY_REFUSED", `\n${toProblemLines(parsed.problems)}`);
+      const digest = toBundleDigest(files);
+      const known = kept.get(`${name}/${digest}`);
+      if (known !== undefined) return known;
+      // Cases are what a bundle is checked by, and no part of what decides.
+      const parsed = parsePolicy(new Map([...files].filter(([file]) => !file.startsWith("cases/"))), name);
+      if (!parsed.ok) throw refusal(toProblemLines(parsed.problems).split("\n"));
+      const { policy } = parsed;
+      return keep({ ...policy, digest, revision: `${toStated(policy.revision)}+${digest.slice(0, 12)}` });
     },
-    check({ files, name }) {
-      const { policy, problems, failures, cases, denies } = checkFiles(files, name, judge);
-      if (policy === null || failures.length > 0) {
-        const lines = [toProblemLines(problems), ...failures.map(toFailureLine)].filter(
-          (line) => line !== "",
-        );
-        return Promise.reject(new Fault("POLICY_REFUSED", `\n${lines.join("\n")}`));
+    async check({ files, name }) {
+      const parsed = parsePolicy(files, name);
+      if (!parsed.ok) throw refusal(toProblemLines(parsed.problems).split("\n"));
+      const { policy, cases } = parsed;
+      const failures: CaseFailure[] = [];
+      let denies = 0;
+      for (const one of cases) {
+        await setImmediate();
+        const failed = runCases(policy, [one], judge).filter((failure) => failure.name !== null);
+        failures.push(...failed);
+        if (failed.length === 0 && one.expect.decision === "deny") denies += 1;
       }
-      return Promise.resolve({ policy, cases, denies });
+      // Without any case that is left: says that nothing is denied.
+      if (denies === 0) failures.push(...runCases(policy, [], judge));
+      if (failures.length > 0) throw refusal(failures.map(toFailureLine));
+      return { policy: keep(policy), cases: cases.length, denies };
     },
   };
+}
+
+function refusal(lines: readonly string[]): Fault {
+  return new Fault("POLICY_REFUSED", `\n${lines.join("\n")}`);
 }
 
 /** `file:line: name: expected …, found …`. */
