@@ -82,8 +82,5 @@ export const signalMeanings = {
   "tool.wildcard": "the catalogue knows the tool by the beginning of its name only",
 } as const satisfies Record<string, string>;
 
-/** Name of a signal that classification makes by itself. */
-export type BuiltInSignal = keyof typeof signalMeanings;
-
 /** Names of all signals that need no `signals.yaml`. */
 export const builtInSignals: readonly string[] = Object.keys(signalMeanings).sort();
