@@ -8,6 +8,7 @@ export const databaseUsers = [
   "relay",
   "host",
   "sealer",
+  "desk",
   "contracts",
   "auditor",
   "analyst",
@@ -37,6 +38,7 @@ const environmentSchema = z.object({
     .default(1024 * 1024),
   FABRIC_GATE_BUDGET_MS: z.coerce.number().int().min(10).max(60_000).default(250),
   FABRIC_POLICY_DIR: optionalText,
+  FABRIC_DESK_PORT: port.default(7412),
   FABRIC_GATE_LOCAL_FILES: flag.default(false),
   FABRIC_KAFKA_BROKERS: z
     .string()
@@ -63,6 +65,7 @@ const environmentSchema = z.object({
   FABRIC_SEAL_PUBLIC_KEYS_DIR: optionalText,
   FABRIC_TOKEN_FILE: optionalText,
   FABRIC_GATE_URL: z.url({ protocol: /^https?$/ }).optional(),
+  FABRIC_DESK_URL: z.url({ protocol: /^https?$/ }).optional(),
   ...Object.fromEntries(
     databaseUsers.map((user) => [`FABRIC_DATABASE_URL_${user.toUpperCase()}`, url.optional()]),
   ),
@@ -82,6 +85,8 @@ export interface Config {
     /** The gate runs where the agent does, and looks at its files. */
     readonly localFiles: boolean;
   };
+  /** Where people's commands on the queue are answered. */
+  readonly desk: { readonly port: number; readonly url: string | undefined };
   readonly kafka: {
     readonly brokers: readonly string[];
     readonly tls: boolean;
@@ -187,6 +192,7 @@ function toConfig(one: Environment): Config {
       policyDir: one.FABRIC_POLICY_DIR,
       localFiles: one.FABRIC_GATE_LOCAL_FILES,
     },
+    desk: { port: one.FABRIC_DESK_PORT, url: one.FABRIC_DESK_URL },
     kafka: {
       brokers: one.FABRIC_KAFKA_BROKERS,
       tls: one.FABRIC_KAFKA_TLS,
