@@ -74,6 +74,60 @@ describe("the command line", () => {
     ]);
   });
 
+  it("hands every option of the policy commands on", async () => {
+    const seen = async (argv: string[]): Promise<unknown> => {
+      const { exit, stdout, stderr } = await run(["--json", ...argv]);
+      expect([argv, exit, stderr]).toEqual([argv, 0, ""]);
+      return JSON.parse(stdout);
+    };
+    expect(await seen(["policy", "activate", "dir", "--note", "why", "--token-file", "t"])).toEqual({
+      action: "policyActivate",
+      options: { bundle: "dir", note: "why", tokenFile: "t" },
+    });
+    expect(await seen(["policy", "simulate", "--bundle", "dir", "--since", "7d", "--limit", "5"])).toEqual({
+      action: "policySimulate",
+      options: { bundle: "dir", details: 50, recordings: { since: "7d", limit: 5 } },
+    });
+    expect(await seen(["policy", "show"])).toEqual({
+      action: "policyShow",
+      options: { revision: "active" },
+    });
+    expect(await seen(["policy", "diff", "a", "b", "--simulate"])).toEqual({
+      action: "policyDiff",
+      options: { before: "a", after: "b", simulate: true, recordings: {} },
+    });
+    expect(await seen(["approvals", "refuse", "apr_1", "--note", "no"])).toEqual({
+      action: "approvalsDecide",
+      options: { id: "apr_1", approve: false, note: "no" },
+    });
+    expect(await seen(["capabilities", "revoke", "--session", "s1", "--reason", "wild"])).toEqual({
+      action: "capabilitiesRevoke",
+      options: { session: "s1", reason: "wild" },
+    });
+  });
+
+  it("wants what a policy command cannot do without", async () => {
+    for (const argv of [
+      ["policy", "check"],
+      ["policy", "simulate"],
+      ["policy", "diff", "a"],
+      ["approvals", "approve"],
+      ["capabilities", "revoke", "cap_1"],
+    ]) {
+      expect([argv, (await run(argv)).exit]).toEqual([argv, 2]);
+    }
+  });
+
+  it("gives tokens of people an hour, and those of agents a day", async () => {
+    const ttlOf = async (role: string): Promise<unknown> =>
+      (
+        JSON.parse((await run(["--json", "tokens", "issue", "--role", role])).stdout) as {
+          options: { ttl: number };
+        }
+      ).options.ttl;
+    expect([await ttlOf("runtime"), await ttlOf("approver")]).toEqual([86_400, 3_600]);
+  });
+
   it("shows help with examples and exit codes", async () => {
     const { exit, stdout } = await run(["--help"]);
     expect(exit).toBe(0);
