@@ -1,0 +1,66 @@
+import { draft } from "../../schemas/envelope.ts";
+import type { Cause, Emission } from "../kit/emission.ts";
+import { toCause } from "../kit/emission.ts";
+import type { Processor } from "../kit/processor.ts";
+import { defineProcessor } from "../kit/processor.ts";
+import type { Crossing } from "./budget-store.ts";
+import { addToBudgets } from "./budget-store.ts";
+import type { Budget } from "./budgets.ts";
+import { findBudgets } from "./budgets.ts";
+import type { PriceList } from "./prices.ts";
+import { addCharges } from "./store.ts";
+import { costTypes } from "./usage-row.ts";
+import type { Charge } from "./words.ts";
+import { toCharge } from "./words.ts";
+
+/** What cost is given: people write it, and it is read once. */
+export interface CostSettings {
+  readonly prices: PriceList;
+  readonly budgets: readonly Budget[];
+}
+
+interface CostChange extends Charge {
+  readonly from: Cause;
+}
+
+/** The ledger of what agents use: every call in quantities and money, by every dimension that its event has. */
+export function createCost({ prices, budgets }: CostSettings): Processor {
+  return defineProcessor({
+    name: "cost",
+    topics: costTypes,
+    emits: ["fabric.budget.crossed"],
+    project: (event): CostChange[] => [{ ...toCharge(event, prices), from: toCause(event) }],
+    async apply(tx, changes) {
+      const movements = await addCharges(tx, changes);
+      const crossings = await addToBudgets(tx, budgets, movements);
+      return crossings.map((crossing) => toEmission(crossing, changes));
+    },
+  });
+}
+
+/** Once per budget, scope, period and limit: a limit that was raised can be passed again. */
+function toEmission(crossing: Crossing, changes: readonly CostChange[]): Emission<"fabric.budget.crossed"> {
+  const { place, kind, limitMicros, spentMicros } = crossing;
+  const { budget, scopeId, period, tenantId } = place;
+  const isCause = ({ usage }: CostChange): boolean =>
+    usage.amount_micros !== 0n &&
+    findBudgets([budget], usage).some(
+      (one) => one.tenantId === tenantId && one.scopeId === scopeId && one.period === period,
+    );
+  const ofTenant = changes.filter(({ usage }) => usage.tenant_id === tenantId);
+  const cause = (ofTenant.findLast(isCause) ?? ofTenant.at(-1))?.from;
+  if (cause === undefined) throw new Error("a limit was passed by no event");
+  return {
+    dedupeKey: JSON.stringify([budget.id, scopeId, period, kind, limitMicros.toString()]),
+    cause,
+    draft: draft("fabric.budget.crossed", {
+      budget_id: budget.id,
+      scope: budget.scope,
+      scope_id: scopeId,
+      limit_kind: kind,
+      limit_micros: limitMicros,
+      spent_micros: spentMicros,
+      period,
+    }),
+  };
+}

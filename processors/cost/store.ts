@@ -1,0 +1,130 @@
+import type { Transaction } from "../kit/transaction.ts";
+import type { Spending } from "./budgets.ts";
+import type { UsageRow } from "./usage-row.ts";
+import { toDay } from "./usage-row.ts";
+import type { Charge } from "./words.ts";
+
+/** A change of what counts: a row came in, or went out because an earlier report of the same call came late. */
+export interface Movement {
+  readonly row: Spending;
+  readonly sign: 1n | -1n;
+}
+
+/**
+ * Adds rows and entries that are not there yet, and answers what counts now and did not before, and the other way round.
+ * Of several rows of one call the one that was recorded first counts.
+ * INVARIANT: the tables are the same whatever the order of arrival (test/property/cost.test.ts).
+ */
+export async function addCharges(tx: Transaction, charges: readonly Charge[]): Promise<readonly Movement[]> {
+  // A correction's key is not bound to a partition: two of them must not miss each other.
+  if (charges.some(({ usage }) => usage.kind === "correction")) {
+    await tx.query("SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' corrections', 0))");
+  }
+  const keyed = charges.filter(({ usage }) => usage.call_key !== null);
+  const contested = keyed.length === 0 ? new Set<string>() : await findContested(tx, keyed);
+  const rows = charges.map(({ usage }) =>
+    toColumns(usage, usage.call_key === null || !contested.has(keyOf(usage))),
+  );
+  const added = await tx.query<{ event_id: string; is_counted: boolean }>({
+    name: "cost-add-usage",
+    text: `INSERT INTO usage SELECT * FROM json_populate_recordset(NULL::usage, $1::json)
+      ON CONFLICT (event_id) DO NOTHING RETURNING event_id, is_counted`,
+    values: [JSON.stringify(rows)],
+  });
+  const entries = charges.flatMap((charge) => charge.entries);
+  if (entries.length > 0) {
+    await tx.query({
+      name: "cost-add-entries",
+      text: `INSERT INTO entries (event_id, line, account, amount_micros)
+        SELECT * FROM unnest($1::text[], $2::smallint[], $3::text[], $4::bigint[])
+        ON CONFLICT (event_id, line) DO NOTHING`,
+      values: [
+        entries.map((one) => one.event_id),
+        entries.map((one) => one.line),
+        entries.map((one) => clean(one.account)),
+        entries.map((one) => one.amount_micros.toString()),
+      ],
+    });
+  }
+  const counted = new Set(added.rows.filter((row) => row.is_counted).map((row) => row.event_id));
+  const movements: Movement[] = charges
+    .filter(({ usage }) => counted.has(usage.event_id))
+    .map(({ usage }) => ({ row: usage, sign: 1n }));
+  if (contested.size > 0)
+    movements.push(
+      ...(await recount(
+        tx,
+        keyed.filter(({ usage }) => contested.has(keyOf(usage))),
+      )),
+    );
+  return movements;
+}
+
+/** Calls of which more than one row is told, in the batch or before it. */
+async function findContested(tx: Transaction, keyed: readonly Charge[]): Promise<Set<string>> {
+  const contested = new Set<string>();
+  const seen = new Set<string>();
+  for (const { usage } of keyed) {
+    const key = keyOf(usage);
+    if (seen.has(key)) contested.add(key);
+    seen.add(key);
+  }
+  const known = await tx.query<{ tenant_id: string; call_key: string }>({
+    name: "cost-known-calls",
+    text: `SELECT DISTINCT u.tenant_id, u.call_key FROM usage u
+      JOIN unnest($1::text[], $2::text[]) AS k(tenant_id, call_key)
+        ON u.tenant_id = k.tenant_id AND u.call_key = k.call_key`,
+    values: toKeys(keyed),
+  });
+  for (const row of known.rows) contested.add(`${row.tenant_id}\n${row.call_key}`);
+  return contested;
+}
+
+/** Lets the first recorded row of each call count, and no other. */
+async function recount(tx: Transaction, keyed: readonly Charge[]): Promise<Movement[]> {
+  const moved = await tx.query<Omit<Spending, "recorded_at"> & { recorded_at: Date; is_counted: boolean }>({
+    name: "cost-recount",
+    text: `UPDATE usage u SET is_counted = w.is_first
+      FROM (SELECT event_id, row_number() OVER (PARTITION BY tenant_id, call_key ORDER BY recorded_at, event_id) = 1 AS is_first
+        FROM usage JOIN (SELECT DISTINCT * FROM unnest($1::text[], $2::text[]) AS k(tenant_id, call_key)) AS k
+          USING (tenant_id, call_key)) AS w
+      WHERE u.event_id = w.event_id AND u.is_counted <> w.is_first
+      RETURNING u.is_counted, u.tenant_id, u.recorded_at, u.user_id, u.agent_id, u.model, u.tool, u.correlation_id,
+        u.amount_micros`,
+    values: toKeys(keyed),
+  });
+  return moved.rows.map(({ is_counted, ...row }) => ({
+    row: { ...row, recorded_at: row.recorded_at.getTime() },
+    sign: is_counted ? 1n : -1n,
+  }));
+}
+
+function toKeys(keyed: readonly Charge[]): [string[], string[]] {
+  return [keyed.map(({ usage }) => usage.tenant_id), keyed.map(({ usage }) => clean(usage.call_key ?? ""))];
+}
+
+function keyOf(usage: UsageRow): string {
+  return `${usage.tenant_id}\n${clean(usage.call_key ?? "")}`;
+}
+
+/** Columns as JSON carries them: whole numbers as text, no NUL, times in their own form. */
+function toColumns(usage: UsageRow, isCounted: boolean): Record<string, unknown> {
+  const columns: Record<string, unknown> = { is_counted: isCounted, day: toDay(usage.recorded_at) };
+  for (const [name, value] of Object.entries(usage)) {
+    columns[name] =
+      typeof value === "bigint"
+        ? value.toString()
+        : typeof value === "string"
+          ? clean(value)
+          : (value as unknown);
+  }
+  columns["recorded_at"] = new Date(usage.recorded_at).toISOString();
+  if (usage.price_valid_from !== null)
+    columns["price_valid_from"] = new Date(usage.price_valid_from).toISOString();
+  return columns;
+}
+
+/** Postgres text holds no NUL; the mark in its place shows that there was one. */
+function clean(text: string): string {
+  return text.includes("\u0000") ? text.replaceAll("\u0000", "\uFFFD") : text;
+}
