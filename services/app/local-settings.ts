@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { z } from "zod";
 import { Fault } from "../../schemas/faults.ts";
 import type { DatabaseUser } from "../platform/config.ts";
@@ -48,6 +49,7 @@ export async function writeLocalSettings(
     ["FABRIC_POLICY_DIR", files.policyDir],
     // The agents of a local stack work on this machine.
     ["FABRIC_GATE_LOCAL_FILES", "true"],
+    ["FABRIC_GATE_SPOOL_FILE", join(files.dir, "gate-spool.jsonl")],
     ["FABRIC_KEK_FILE", files.kekFile],
     ["FABRIC_AUTH_KEYS_FILE", files.authKeysFile],
     ["FABRIC_CAPABILITY_KEYS_FILE", files.capabilityKeysFile],

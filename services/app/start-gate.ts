@@ -79,6 +79,7 @@ export async function startGate(around: Surroundings, signal: AbortSignal): Prom
     policyState: watch.state,
     classify: engine.classify,
     isOnAgentsMachine: config.gate.localFiles,
+    ...(config.gate.spoolFile === undefined ? {} : { spoolFile: config.gate.spoolFile }),
     signer,
     clock: systemClock,
     environment: config.environment,

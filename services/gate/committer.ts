@@ -9,6 +9,7 @@ import type { Database } from "../platform/postgres.ts";
 import type { TenantKeys } from "../platform/vault-seal.ts";
 import { insertEvidenceStatement, sealPayload } from "../platform/vault-seal.ts";
 import type { Classify } from "./classified.ts";
+import type { TenantFacts } from "./facts.ts";
 import type { LateCall } from "./group-commit.ts";
 import { commitGroup } from "./group-commit.ts";
 import { createGroupQueue } from "./group-queue.ts";
@@ -44,6 +45,8 @@ export interface CommitterOptions {
 export interface Committer {
   /** Never rejects. `budgetMs` is the whole time until there is an outcome; past it, GATE_TIMEOUT. */
   submit(work: HookWork, budgetMs: number, around?: RequestSurroundings): Promise<HookOutcome>;
+  /** Whether the tenant was active when it was last seen; false: it was not, or never seen. */
+  wasActive(tenantId: string): boolean;
   /** Resolves when every call that was submitted has its outcome. */
   close(): Promise<void>;
 }
@@ -69,9 +72,16 @@ const inlineMaxBytes = 65_536;
 
 export function createCommitter(options: CommitterOptions): Committer {
   const { database, keys, log, metrics } = options;
+  const active = new Set<string>();
   const commit = {
     ...options,
     decide: options.decide ?? decide,
+    onTenants: (tenants: ReadonlyMap<string, TenantFacts>): void => {
+      for (const [tenantId, { state }] of tenants) {
+        if (state === "active") active.add(tenantId);
+        else active.delete(tenantId);
+      }
+    },
     maxAttempts,
     eventMaxBytes: options.eventMaxBytes ?? defaultEventMaxBytes,
   };
@@ -253,7 +263,7 @@ export function createCommitter(options: CommitterOptions): Committer {
     for (const call of group) call.answer({ kind: "failed", code });
   }
 
-  return { submit, close: () => queue.drained() };
+  return { submit, wasActive: (tenantId) => active.has(tenantId), close: () => queue.drained() };
 }
 
 function toCode(error: unknown): FaultCode {

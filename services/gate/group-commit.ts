@@ -38,6 +38,8 @@ export interface GroupCommitOptions {
   readonly environment: string;
   /** Times that a call is decided on facts that changed meanwhile, before it is denied. */
   readonly maxAttempts: number;
+  /** Told what was seen of tenants. */
+  readonly onTenants: (tenants: GroupFacts["tenants"]) => void;
   /** Largest event that the broker takes, as encoded. */
   readonly eventMaxBytes: number;
 }
@@ -69,6 +71,7 @@ export async function commitGroup(
 ): Promise<GroupResult> {
   const { database } = options;
   const facts = await loadFacts(database, toWanted(calls, options.clock.nowMs()));
+  options.onTenants(facts.tenants);
   const unanswered: QueuedCall[] = [];
   for (const call of calls) {
     if (!call.isSettled && !(await answerAtOnce(call, facts, options.keys))) unanswered.push(call);

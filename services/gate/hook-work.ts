@@ -17,6 +17,8 @@ export interface HookWork {
   readonly raw: Buffer;
   readonly dataClass: DataClass;
   readonly traceparent: string | null;
+  /** It passed while nothing could be recorded: what it was told, and when (UTC milliseconds). */
+  readonly told?: { readonly decisionId: string; readonly atMs: number };
 }
 
 /** What became of it. A failure has allowed nothing. */

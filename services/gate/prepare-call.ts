@@ -19,6 +19,7 @@ import type { QueuedCall } from "./queued-call.ts";
 import type { RecordableWork } from "./record.ts";
 import type { Ruling } from "./ruling.ts";
 import type { Decide } from "./stages/decide.ts";
+import { emptyFacts, toUnrecordedRuling } from "./unavailable.ts";
 import type { DecisionRow } from "./store.ts";
 import { holdsUnstorable, toJsonColumn } from "./store.ts";
 
@@ -126,8 +127,12 @@ export function prepareCall(queued: QueuedCall, context: PrepareContext): Prepar
     };
   }
   const known = toKnownCall({ ...queued, sessionKey }, tenant, facts, context.ledger, context.environment);
-  const isUnconditional = queued.attempts >= context.maxAttempts;
-  const added = [...(queued.isTooLarge ? [tooLarge] : []), ...(isUnconditional ? [conflict] : [])];
+  const { told } = work;
+  const isUnconditional = told === undefined && queued.attempts >= context.maxAttempts;
+  const added = [
+    ...(queued.isTooLarge ? [tooLarge] : []),
+    ...(isUnconditional ? [conflict] : []),
+  ];
   const { operands, realPaths } = queued.around;
   const { request } = work;
   const decideOn = (on: KnownFacts): Ruling =>
@@ -139,10 +144,20 @@ export function prepareCall(queued: QueuedCall, context: PrepareContext): Prepar
     seen = { ...seen, isRevoked: true };
     ruling = decideOn(seen);
   }
+  if (told !== undefined) {
+    // It has happened: recorded is what the caller was told, with what was known then.
+    const { tenantId } = work;
+    seen = {
+      ...seen,
+      ...emptyFacts({ tenantId, environment: context.environment, nowMs: told.atMs }),
+      approval: null,
+    };
+    ruling = toUnrecordedRuling(decideOn(seen));
+  }
   const nowMs = facts.serverMs;
   const correlationId = toCorrelation(known.place.rootKey, known.correlation, context);
   const answer = toAnswer(ruling, work.request, {
-    decisionId: `dec_${newUuidV7(nowMs)}`,
+    decisionId: told?.decisionId ?? `dec_${newUuidV7(nowMs)}`,
     capabilityId: `cap_${newUuidV7(nowMs)}`,
     approvalId: `apr_${newUuidV7(nowMs)}`,
     correlationId,

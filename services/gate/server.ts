@@ -15,7 +15,7 @@ import { createHttpServer } from "../platform/http.ts";
 import { newUuidV7 } from "../platform/ids.ts";
 import { maskText } from "../platform/mask.ts";
 import type { Authenticator } from "../platform/auth.ts";
-import { capabilityTtlMs, toUnrecordedRefusal } from "./answer.ts";
+import { capabilityTtlMs, toAnswer, toUnrecordedRefusal } from "./answer.ts";
 import { startExpiringApprovals } from "./approval/expire-approvals.ts";
 import { approvalAccess, registerApprovalRoutes } from "./approval/routes.ts";
 import { toCorrelationId, toSessionKey } from "./call-keys.ts";
@@ -24,6 +24,7 @@ import { toClaims } from "./capability/claims.ts";
 import { createPolicyOfNow } from "./capability/policy-of-now.ts";
 import { capabilityAccess, registerCapabilityRoutes } from "./capability/routes.ts";
 import type { CapabilitySigner } from "./capability/signer.ts";
+import type { Operand } from "./classified.ts";
 import type { CommitterOptions } from "./committer.ts";
 import { createCommitter } from "./committer.ts";
 import { factAccess, registerFactRoutes } from "./fact-routes.ts";
@@ -34,6 +35,8 @@ import type { HookOutcome, HookWork } from "./hook-work.ts";
 import type { RequestSurroundings } from "./operands.ts";
 import { readSurroundings } from "./operands.ts";
 import { decide } from "./stages/decide.ts";
+import { emptyFacts, mayPassUnrecorded, toUnrecordedRuling } from "./unavailable.ts";
+import { openUnavailableSpool } from "./unavailable-spool.ts";
 import { createUnknownFieldsNote } from "./unknown-fields-note.ts";
 
 export interface GateOptions extends CommitterOptions {
@@ -47,6 +50,8 @@ export interface GateOptions extends CommitterOptions {
   readonly bodyLimitBytes?: number;
   /** The gate runs where the agent does: it reads the files that a call would run, and follows links. Default: false. */
   readonly isOnAgentsMachine?: boolean;
+  /** Where reads are kept that pass while the database is away; absent: none pass. */
+  readonly spoolFile?: string;
   /** Signs rights for those who ask in the gate's own language. */
   readonly signer: CapabilitySigner;
   /** For `/readyz`; default: up. */
@@ -100,6 +105,19 @@ export function createGate(options: GateOptions): Gate {
   ]);
   /** Requests that were read, and before which no tool waits. */
   const nothingWaits = new WeakSet<HttpRequest>();
+  const spool =
+    options.spoolFile === undefined
+      ? null
+      : openUnavailableSpool({
+          file: options.spoolFile,
+          keys: options.keys,
+          log,
+          record: (work) => committer.submit(work, observeBudgetMs),
+        });
+  const passed = metrics.counter(
+    "fabric_gate_unrecorded_total",
+    "reads that passed while nothing could be recorded",
+  );
   const app = createHttpServer({
     log,
     metrics,
@@ -184,7 +202,10 @@ export function createGate(options: GateOptions): Gate {
     const startedMs = performance.now();
     const limitMs = translation.kind === "gated" ? budgetMs : observeBudgetMs;
     const work = toHookWork(translation, raw, origin);
-    const outcome = await committer.submit(work, limitMs, await around(work.request));
+    const outcome = await orUnrecorded(
+      await committer.submit(work, limitMs, await around(work.request)),
+      work,
+    );
     seconds.observe((performance.now() - startedMs) / 1000, { kind: translation.kind });
     if (outcome.kind === "tenant_unknown" && !isGating(translation)) throw new Fault("TENANT_UNKNOWN");
     return toRuntimeReply(adapter, translation, outcome, work);
@@ -205,7 +226,7 @@ export function createGate(options: GateOptions): Gate {
     const asked = ofSubject({ ...parsed.data, input }, origin);
     const startedMs = performance.now();
     const work = toOwnWork(asked, classify(asked, options.policy()), raw, origin);
-    const outcome = await committer.submit(work, budgetMs, await around(asked));
+    const outcome = await orUnrecorded(await committer.submit(work, budgetMs, await around(asked)), work);
     seconds.observe((performance.now() - startedMs) / 1000, { kind: "own" });
     if (outcome.kind === "tenant_unknown") throw new Fault("TENANT_UNKNOWN");
     return reply.send(withToken(toCountedAnswer(outcome, work.tenantId, asked), work, asked));
@@ -232,6 +253,36 @@ export function createGate(options: GateOptions): Gate {
       expiresAtMs,
     });
     return { ...answer, capability: { ...capability, token: options.signer.sign(claims) } };
+  }
+
+  /**
+   * Reading goes on when a decision cannot be recorded in time; everything else is denied.
+   * INVARIANT: nothing with an effect passes unrecorded (test/integration/gate-unavailable.test.ts).
+   */
+  async function orUnrecorded(outcome: HookOutcome, work: HookWork): Promise<HookOutcome> {
+    if (spool === null || work.request === null || outcome.kind !== "failed") return outcome;
+    if (outcome.code !== "GATE_TIMEOUT" && outcome.code !== "DATABASE_UNAVAILABLE") return outcome;
+    if (!committer.wasActive(work.tenantId)) return outcome;
+    const { request, tenantId } = work;
+    const policy = options.policy();
+    const nowMs = clock.nowMs();
+    const operands: readonly Operand[] = [];
+    const { environment } = options;
+    const call = { request, tenantId, environment, nowMs, policy, classify, operands, decide };
+    if (!mayPassUnrecorded(call)) return outcome;
+    const told = { decisionId: `dec_${newUuidV7(nowMs)}`, atMs: nowMs };
+    if (!(await spool.add({ ...work, told }))) return outcome;
+    passed.add({});
+    const ruling = toUnrecordedRuling(decide(request, emptyFacts(call), policy, { classify, operands }));
+    const answer = toAnswer(ruling, request, {
+      decisionId: told.decisionId,
+      capabilityId: "",
+      approvalId: "",
+      correlationId: toCorrelationId(toSessionKey(tenantId, work.runtime.kind, request.session_id)),
+      nowMs,
+      policyRevision: policy.revision,
+    });
+    return { kind: "answered", answer };
   }
 
   /** What lies around a call on the agent's machine, where the gate can look. */
@@ -299,6 +350,7 @@ export function createGate(options: GateOptions): Gate {
     app,
     async close() {
       await app.close();
+      await spool?.close();
       await committer.close();
       for (const one of sweepers) await one.stop();
     },

@@ -40,6 +40,7 @@ const environmentSchema = z.object({
   FABRIC_POLICY_DIR: optionalText,
   FABRIC_DESK_PORT: port.default(7412),
   FABRIC_GATE_LOCAL_FILES: flag.default(false),
+  FABRIC_GATE_SPOOL_FILE: optionalText,
   FABRIC_KAFKA_BROKERS: z
     .string()
     .transform((text) => text.split(",").map((one) => one.trim()))
@@ -84,6 +85,8 @@ export interface Config {
     readonly policyDir: string | undefined;
     /** The gate runs where the agent does, and looks at its files. */
     readonly localFiles: boolean;
+    /** Reads that pass while the database is away; one file for each gate. */
+    readonly spoolFile: string | undefined;
   };
   /** Where people's commands on the queue are answered. */
   readonly desk: { readonly port: number; readonly url: string | undefined };
@@ -191,6 +194,7 @@ function toConfig(one: Environment): Config {
       budgetMs: one.FABRIC_GATE_BUDGET_MS,
       policyDir: one.FABRIC_POLICY_DIR,
       localFiles: one.FABRIC_GATE_LOCAL_FILES,
+      spoolFile: one.FABRIC_GATE_SPOOL_FILE,
     },
     desk: { port: one.FABRIC_DESK_PORT, url: one.FABRIC_DESK_URL },
     kafka: {
