@@ -1,0 +1,177 @@
+import { z } from "zod";
+import { Fault } from "../../schemas/faults.ts";
+import type { Role } from "../platform/auth.ts";
+import type { AccessTable, HttpRequest, HttpServer, ReceivedBody } from "../platform/http.ts";
+import type { DeskDeps } from "./desk-deps.ts";
+import { claimItem, noteItem, reassignItem, resolveItem } from "./item-commands.ts";
+import type { Target } from "./item-commands.ts";
+import type { LoadEvidence } from "./item-evidence.ts";
+import type { ItemRow } from "./item-row.ts";
+import { listItems, loadItem, queueStates } from "./item-row.ts";
+import { labelEpisode } from "./label-episode.ts";
+
+const readers = ["approver", "sre", "incident", "analyst", "auditor", "admin"] as const;
+const workers = ["approver", "sre"] as const;
+
+/** Who may call what. Whoever works on items is a person: no agent's token carries these roles. */
+export const deskAccess = {
+  "GET /v1/takeover": readers,
+  "GET /v1/takeover/:id": readers,
+  "POST /v1/takeover/:id/claim": workers,
+  "POST /v1/takeover/:id/note": workers,
+  "POST /v1/takeover/:id/reassign": workers,
+  "POST /v1/takeover/:id/resolve": workers,
+  "POST /v1/episodes/:id/label": ["analyst", "approver", "sre", "admin"],
+} as const satisfies AccessTable;
+
+/** Who is told where raw payloads lie. Analysts ask about numbers, and get none. */
+const referenceRoles: readonly Role[] = ["approver", "sre", "incident", "auditor", "admin"];
+
+const text = (max: number) => z.string().trim().min(1).max(max);
+const listSchema = z.strictObject({
+  state: z.enum(queueStates).default("waiting"),
+  limit: z.coerce.number().int().min(1).max(500).default(50),
+});
+const claimSchema = z.strictObject({});
+const noteSchema = z.strictObject({ note: text(8_000) });
+const reassignSchema = z.strictObject({ to: text(128) });
+const outcomes = [
+  "no_action",
+  "approval_proposed",
+  "redrive_proposed",
+  "incident_proposed",
+  "fixed_elsewhere",
+] as const;
+const resolveSchema = z
+  .strictObject({
+    outcome: z.enum(outcomes),
+    note: text(8_000).optional(),
+    proposal: text(8_000).optional(),
+  })
+  .refine((one) => one.outcome.endsWith("_proposed") === (one.proposal !== undefined), {
+    path: ["proposal"],
+    message: "say what is proposed with a *_proposed outcome, and with no other",
+  });
+const labelSchema = z.strictObject({
+  label: z.string().regex(/^[a-z][a-z0-9_-]{0,63}$/, "a lower case word, such as good, bad, unsafe"),
+  score: z.number().int().min(0).max(100).optional(),
+  note: text(8_000).optional(),
+});
+const episodeId = z.string().regex(/^[A-Za-z0-9_:.-]{1,128}$/, "an episode id");
+
+/** Adds the routes of the desk; give `deskAccess` to the server. */
+export function registerDeskRoutes(
+  app: HttpServer,
+  deps: DeskDeps & { readonly loadEvidence: LoadEvidence },
+): void {
+  app.get("/v1/takeover", async (request, reply) => {
+    const wanted = parse(listSchema, request.query);
+    const rows = await listItems(deps.database, callerOf(request).tenantId, wanted);
+    return reply.send({ items: rows.map(toShown) });
+  });
+
+  app.get<{ Params: { id: string } }>("/v1/takeover/:id", async (request, reply) => {
+    const { tenantId, roles } = callerOf(request);
+    const item = await loadItem(deps.database, tenantId, request.params.id);
+    const evidence = await deps.loadEvidence(deps.database, tenantId, item.itemId);
+    const maySee = roles.some((role) => referenceRoles.includes(role));
+    return reply.send({
+      ...toShown(item),
+      evidence: maySee
+        ? evidence
+        : { ...evidence, payload_refs: [], payload_refs_withheld: evidence.payload_refs.length },
+    });
+  });
+
+  app.post<{ Params: { id: string } }>("/v1/takeover/:id/claim", async (request, reply) => {
+    parse(claimSchema, bodyOf(request) ?? {});
+    return reply.send(toShown(await claimItem(deps, targetOf(request))));
+  });
+  app.post<{ Params: { id: string } }>("/v1/takeover/:id/note", async (request, reply) => {
+    const { note } = parse(noteSchema, bodyOf(request));
+    return reply.send(toShown(await noteItem(deps, targetOf(request), note)));
+  });
+  app.post<{ Params: { id: string } }>("/v1/takeover/:id/reassign", async (request, reply) => {
+    const { to } = parse(reassignSchema, bodyOf(request));
+    return reply.send(toShown(await reassignItem(deps, targetOf(request), to)));
+  });
+  app.post<{ Params: { id: string } }>("/v1/takeover/:id/resolve", async (request, reply) => {
+    const { outcome, note, proposal } = parse(resolveSchema, bodyOf(request));
+    const resolution = { outcome, note: note ?? null, proposal: proposal ?? null };
+    const after = await resolveItem(deps, targetOf(request), resolution);
+    return reply.send({ ...toShown(after), ...resolution, resolution_note: resolution.note });
+  });
+
+  app.post<{ Params: { id: string } }>("/v1/episodes/:id/label", async (request, reply) => {
+    const { tenantId, subject } = callerOf(request);
+    const one = parse(labelSchema, bodyOf(request));
+    const label = {
+      tenantId,
+      episodeId: parse(episodeId, request.params.id),
+      label: one.label,
+      score: one.score ?? null,
+      note: one.note ?? null,
+      by: subject,
+    };
+    const done = await labelEpisode(deps, label);
+    return reply.send({
+      event_id: done.eventId,
+      episode_id: label.episodeId,
+      label: label.label,
+      score: label.score,
+      author: subject,
+      labelled_at: new Date(done.labelledAtMs).toISOString(),
+    });
+  });
+}
+
+function toShown(row: ItemRow): object {
+  return {
+    item_id: row.itemId,
+    cause: row.cause,
+    cause_key: row.causeKey,
+    generation: row.generation,
+    title: row.title,
+    state: row.state,
+    opened_at: row.openedAt.toISOString(),
+    last_seen_at: row.lastSeenAt.toISOString(),
+    occurrences: Number(row.occurrences),
+    due_at: row.dueAt.toISOString(),
+    is_overdue: row.isOverdue,
+    breached_at: row.breachedAt?.toISOString() ?? null,
+    age_ms: (row.closedAt ?? row.readAt).getTime() - row.openedAt.getTime(),
+    claimed_by: row.claimedBy,
+    lease_ends_at: row.leaseEndsAt?.toISOString() ?? null,
+    notes: row.notes,
+    closed_at: row.closedAt?.toISOString() ?? null,
+    closed_by: row.closedBy,
+    outcome: row.outcome,
+    proposal: row.proposal,
+    resolution_note: row.resolutionNote,
+    correlation_id: row.correlationId,
+  };
+}
+
+function targetOf(request: HttpRequest): Target {
+  const { tenantId, subject } = callerOf(request);
+  const { id } = request.params as { readonly id: string };
+  return { tenantId, itemId: id, by: subject };
+}
+
+function callerOf(request: HttpRequest) {
+  if (request.caller === null) throw new Fault("INTERNAL", "a route without a caller");
+  return request.caller;
+}
+
+function bodyOf(request: { readonly body: unknown }): unknown {
+  return (request.body as ReceivedBody | undefined | null)?.json;
+}
+
+function parse<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const faults = parsed.error.issues.map(
+    (one) => `${one.path.map(String).join(".") || "request"}: ${one.message}`,
+  );
+  throw new Fault("REQUEST_INVALID", faults.slice(0, 10).join("; "));
+}

@@ -1,0 +1,49 @@
+import type { Authenticator } from "../platform/auth.ts";
+import { createHttpServer } from "../platform/http.ts";
+import type { HttpServer, Probe } from "../platform/http.ts";
+import type { Log } from "../platform/log.ts";
+import type { Metrics } from "../platform/metrics.ts";
+import type { DeskDeps } from "./desk-deps.ts";
+import type { LoadEvidence } from "./item-evidence.ts";
+import { deskAccess, registerDeskRoutes } from "./routes.ts";
+import { startSlaWatch } from "./sla-watch.ts";
+
+export interface DeskOptions extends DeskDeps {
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly authenticator: Authenticator;
+  readonly loadEvidence: LoadEvidence;
+  readonly probes: Readonly<Record<string, Probe>>;
+  /** Between two looks at due times. */
+  readonly watchEveryMs?: number;
+}
+
+/** What people do by hand, over HTTP, and the watch over due times. */
+export interface Desk {
+  readonly app: HttpServer;
+  close(): Promise<void>;
+}
+
+/** A person's words are short. */
+const bodyLimitBytes = 64 * 1024;
+
+/** Makes the desk; the caller lets it listen. */
+export function createDesk(options: DeskOptions): Desk {
+  const app = createHttpServer({
+    log: options.log,
+    metrics: options.metrics,
+    authenticator: options.authenticator,
+    access: deskAccess,
+    probes: options.probes,
+    bodyLimitBytes,
+  });
+  registerDeskRoutes(app, options);
+  const watch = startSlaWatch(options, options.watchEveryMs);
+  return {
+    app,
+    async close() {
+      await app.close();
+      await watch.stop();
+    },
+  };
+}
