@@ -53,16 +53,16 @@ export function commitStatement(rows: GroupRows): Statement {
       ]),
     ),
     textArray(
-      decisions.flatMap(({ answer, ...row }) => [
+      decisions.flatMap((row) => [
         row.tenantId,
         row.runtime,
         row.phase,
         row.tool,
         row.effectClass,
-        answer.decision,
-        answer.reason_code,
-        answer.plan_digest,
-        textArrayLiteral(answer.matched_rules),
+        row.answer.decision,
+        row.answer.reason_code,
+        row.answer.plan_digest,
+        textArrayLiteral(row.answer.matched_rules),
         row.requestRef,
         row.payloadRef,
       ]),

@@ -78,7 +78,7 @@ export async function commitGroup(
   }
   const { leaders, followers } = toLeaders(unanswered);
   if (leaders.length === 0) return { committed: 0, late: [], lost: [], followers };
-  const context = { ...options, facts, tenantKeys: await openKeys(options.keys, leaders) };
+  const context = { facts, tenantKeys: await openKeys(options.keys, leaders), ...options };
   const committed = await commitWhatHolds(leaders, context);
   if (committed.length > 0) notifyOutbox(database);
   const late = committed
@@ -133,7 +133,7 @@ function toWanted(calls: readonly QueuedCall[], nowMs: number): Parameters<typeo
 /** Decides the calls one after the other, each on what those before it change. */
 function prepareAll(calls: readonly QueuedCall[], context: CommitContext): PreparedCall[] {
   const ledger = createGroupLedger();
-  return calls.map((call) => prepareCall(call, { ...context, ledger }));
+  return calls.map((call) => prepareCall(call, { ledger, ...context }));
 }
 
 /**

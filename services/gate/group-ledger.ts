@@ -57,20 +57,18 @@ export function createGroupLedger(): GroupLedger {
       const counters: Record<string, number> = { ...facts.counters };
       for (const [key, amount] of spent) counters[key] = (counters[key] ?? 0) + amount;
       const since = planKey === null ? undefined : deferred.get(planKey);
-      return {
-        ...facts,
-        session: {
-          ...facts.session,
+      return Object.assign({}, facts, {
+        session: Object.assign({}, facts.session, {
           labels:
             added.length === 0
               ? facts.session.labels
               : [...new Set([...facts.session.labels, ...added])].sort(),
           openApprovals: facts.session.openApprovals + (opened.get(sessionKey) ?? 0),
           deferredSinceMs: since === undefined ? facts.session.deferredSinceMs : since,
-        },
+        }),
         approval: (planKey === null ? undefined : approvals.get(planKey)) ?? facts.approval,
         counters,
-      };
+      });
     },
     note({ sessionKey, rootKey, planKey }, entry) {
       isEmpty = false;

@@ -71,24 +71,24 @@ export function isGating(translation: Translation): boolean {
 /** The work that a translated hook makes. */
 export function toHookWork(translation: Translation, raw: Buffer, origin: HookOrigin): HookWork {
   const shared = {
-    ...origin,
     runtime: translation.runtime,
     call: translation.call,
     raw,
     dataClass: "confidential",
+    ...origin,
   } as const;
   switch (translation.kind) {
     case "observed":
-      return { ...shared, request: null, observations: translation.observations };
+      return { request: null, observations: translation.observations, ...shared };
     case "gated":
       return {
-        ...shared,
         request: ofSubject(translation.request, origin),
         observations: translation.observations,
+        ...shared,
         traceparent: origin.traceparent ?? translation.request.traceparent ?? null,
       };
     case "unrecognized":
-      return { ...shared, request: null, observations: [{ draft: translation.draft, causes: [] }] };
+      return { request: null, observations: [{ draft: translation.draft, causes: [] }], ...shared };
   }
 }
 
@@ -100,7 +100,7 @@ const previewMaxChars = 512;
  * INVARIANT: test/integration/gate-hooks.test.ts "names the token's subject as who acted, whatever the request claims".
  */
 export function ofSubject(request: GateRequest, { subject }: Pick<HookOrigin, "subject">): GateRequest {
-  return { ...request, user_id: subject };
+  return Object.assign({}, request, { user_id: subject });
 }
 
 /**
@@ -139,20 +139,20 @@ export function toOwnWork(
       : draft(
           "agent.tool.requested",
           {
-            ...summary,
             input_bytes: valueBytes(request.input) ?? 0,
             paths: toListedPaths([...new Set(touched.map(({ path }) => path))]),
             working_directory:
               request.working_directory === undefined ? null : toPathText(request.working_directory),
+            ...summary,
           },
           rest,
         );
   const callAnchor =
     request.tool_call_id === undefined ? undefined : ({ scope: "call", id: request.tool_call_id } as const);
   return {
+    runtime,
     ...origin,
     traceparent: origin.traceparent ?? request.traceparent ?? null,
-    runtime,
     call: {
       sessionId: request.session_id,
       ...(request.turn_id === undefined ? {} : { turnId: request.turn_id }),

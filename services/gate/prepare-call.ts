@@ -116,7 +116,6 @@ export function prepareCall(queued: QueuedCall, context: PrepareContext): Prepar
   if (work.request === null || sessionKey === null) {
     const stored = sessionKey === null ? undefined : facts.sessions.get(sessionKey)?.correlation_id;
     return {
-      ...base,
       correlationId: toCorrelation(sessionKey, stored, context),
       heldSessions: new Map(),
       decision: null,
@@ -124,15 +123,13 @@ export function prepareCall(queued: QueuedCall, context: PrepareContext): Prepar
       change: null,
       isSeenByOthers: false,
       isUnconditional: true,
+      ...base,
     };
   }
   const known = toKnownCall({ ...queued, sessionKey }, tenant, facts, context.ledger, context.environment);
   const { told } = work;
   const isUnconditional = told === undefined && queued.attempts >= context.maxAttempts;
-  const added = [
-    ...(queued.isTooLarge ? [tooLarge] : []),
-    ...(isUnconditional ? [conflict] : []),
-  ];
+  const added = [...(queued.isTooLarge ? [tooLarge] : []), ...(isUnconditional ? [conflict] : [])];
   const { operands, realPaths } = queued.around;
   const { request } = work;
   const decideOn = (on: KnownFacts): Ruling =>
@@ -181,13 +178,12 @@ export function prepareCall(queued: QueuedCall, context: PrepareContext): Prepar
     ...toStoredRequest(queued.requestRef, work.request, key, answer.decision_id),
     payloadRef: queued.payload.ref,
     factsJson: toJsonColumn({
-      ...seen,
       operands,
+      ...seen,
       ...(realPaths.size === 0 ? {} : { real_paths: Object.fromEntries(realPaths) }),
     }),
   };
   return {
-    ...base,
     correlationId,
     heldSessions: known.heldSessions,
     decision: { ruling, answer, change },
@@ -195,6 +191,7 @@ export function prepareCall(queued: QueuedCall, context: PrepareContext): Prepar
     change,
     isSeenByOthers: entry !== null,
     isUnconditional,
+    ...base,
   };
 }
 

@@ -74,12 +74,12 @@ export function toConsequences(calls: readonly RecordableWork[], context: Record
       );
       envelopes.push(
         toEnvelope(withRuling(observation.draft, call.decision, subject), {
-          ...base,
           eventId,
           origin: observation.draft.type === "agent.prompt.submitted" ? "human" : "agent",
           causationId,
           payloadRef: call.payloadRef,
           payloadDigest: call.payloadDigest,
+          ...base,
         }),
       );
       if (observation.anchor === undefined || call.sessionKey === null) return;
@@ -88,13 +88,7 @@ export function toConsequences(calls: readonly RecordableWork[], context: Record
       anchors.push({ anchorKey, tenantId: call.work.tenantId, sessionKey: call.sessionKey, eventId });
     });
     if (call.decision !== null && subject !== null) {
-      const rulings = toRulingEvents(
-        call,
-        call.decision,
-        subject,
-        { ...base, causationId: call.firstEventId },
-        context,
-      );
+      const rulings = toRulingEvents(call, call.decision, subject, { origin: "agent", ...base }, context);
       envelopes.push(...rulings.envelopes);
       if (rulings.capability !== null) capabilities.push(rulings.capability);
     }
@@ -102,14 +96,14 @@ export function toConsequences(calls: readonly RecordableWork[], context: Record
   return { envelopes, anchors, capabilities };
 }
 
-function toBase(call: RecordableWork, context: RecordContext): Omit<EnvelopeContext, "eventId"> {
+/** What all events of a call share. Spread it after other fields: see `draft`. */
+function toBase(call: RecordableWork, context: RecordContext): Omit<EnvelopeContext, "eventId" | "origin"> {
   return {
     recordedAtMs: context.nowMs,
     tenantId: call.work.tenantId,
     environment: context.environment,
     runtime: call.work.runtime,
     correlationId: call.correlationId,
-    origin: "agent",
     userId: call.work.subject,
     traceparent: call.work.traceparent,
   };
@@ -132,15 +126,15 @@ function causeOf(
 /** The intent with what the catalogue says of it: an adapter only guesses the effect class. */
 function withRuling(one: Draft, decision: MadeDecision | null, subject: Subject | null): Draft {
   if (decision === null || subject === null) return one;
-  const { ruling } = decision;
-  const enriched = { ...one, subject, ...digestOf(ruling) };
-  switch (enriched.type) {
+  switch (one.type) {
     case "agent.tool.requested":
-    case "agent.permission.requested":
-      return {
-        ...enriched,
-        redacted_summary: { ...enriched.redacted_summary, effect_class: ruling.classified.effect },
-      } as Draft;
+    case "agent.permission.requested": {
+      const { classified, planDigest } = decision.ruling;
+      const ruled = { effect_class: classified.effect };
+      const redacted_summary: object = Object.assign({}, one.redacted_summary, ruled);
+      const fields = planDigest === null ? { subject } : { subject, plan_digest: planDigest };
+      return Object.assign({}, one, { redacted_summary }, fields);
+    }
     default:
       return one;
   }
@@ -190,7 +184,7 @@ function toRulingEvents(
   const rulingId = context.newEventId();
   /** What follows from the ruling, each caused by it. */
   const toFollowers = (drafts: readonly Draft[]): Envelope[] =>
-    drafts.map((one) => toEnvelope(one, { ...base, eventId: context.newEventId(), causationId: rulingId }));
+    drafts.map((one) => toEnvelope(one, { eventId: context.newEventId(), causationId: rulingId, ...base }));
   const voided =
     change.voided === null ? [] : [toVoidedDraft({ ...change.voided, reason: voidedReason }, shared)];
   if (answer.decision !== "allow" && answer.decision !== "modify") {
@@ -221,7 +215,10 @@ function toRulingEvents(
             shared,
           );
     return {
-      envelopes: [toEnvelope(refused, { ...base, eventId: rulingId }), ...toFollowers([...voided, ...asked])],
+      envelopes: [
+        toEnvelope(refused, { eventId: rulingId, causationId: call.firstEventId, ...base }),
+        ...toFollowers([...voided, ...asked]),
+      ],
       capability: null,
     };
   }
@@ -229,12 +226,12 @@ function toRulingEvents(
   const authorized = draft(
     "agent.tool.authorized",
     { decision_id: decisionId, effect_class: effect, modified: answer.decision === "modify" },
-    { ...shared, ...(capabilityId === undefined ? {} : { capability_id: capabilityId }) },
+    capabilityId === undefined ? shared : { capability_id: capabilityId, ...shared },
   );
   const consumed =
     change.consumed === null ? [] : [toConsumedDraft(change.consumed.approvalId, decisionId, shared)];
   const envelopes: Envelope[] = [
-    toEnvelope(authorized, { ...base, eventId: rulingId }),
+    toEnvelope(authorized, { eventId: rulingId, causationId: call.firstEventId, ...base }),
     ...toFollowers([...voided, ...consumed]),
   ];
   const { capability, plan_digest: planDigest } = answer;
@@ -245,9 +242,9 @@ function toRulingEvents(
   const issued = draft(
     "agent.capability.issued",
     { effect_class: effect, expires_at: Date.parse(capability.expires_at), max_calls: maxCalls },
-    { ...shared, capability_id: capability.id },
+    { capability_id: capability.id, ...shared },
   );
-  envelopes.push(toEnvelope(issued, { ...base, eventId: context.newEventId(), causationId: rulingId }));
+  envelopes.push(toEnvelope(issued, { eventId: context.newEventId(), causationId: rulingId, ...base }));
   return {
     envelopes,
     capability: {

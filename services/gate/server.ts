@@ -223,7 +223,7 @@ export function createGate(options: GateOptions): Gate {
     // The input as it came: the parser drops a key named `__proto__`, and what is judged has to be what would run.
     const origin = toOrigin(request);
     const input = (json as { input: JsonObject }).input;
-    const asked = ofSubject({ ...parsed.data, input }, origin);
+    const asked = ofSubject(Object.assign(parsed.data, { input }), origin);
     const startedMs = performance.now();
     const work = toOwnWork(asked, classify(asked, options.policy()), raw, origin);
     const outcome = await orUnrecorded(await committer.submit(work, budgetMs, await around(asked)), work);

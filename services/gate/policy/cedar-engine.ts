@@ -74,7 +74,7 @@ export function createCedarPolicies(rules: readonly CedarRule[], actions: readon
     const slice = slices.get(question.action) ?? unknown;
     const setId = setFor(slice, question);
     if (setId === null) return { denied: [], forbidden: [], permitted: [] };
-    const outcome = cedar.statefulIsAuthorized({ ...toCall(question), preparsedPolicySetId: setId });
+    const outcome = cedar.statefulIsAuthorized({ preparsedPolicySetId: setId, ...toCall(question) });
     if (outcome.type === "failure") {
       return toFailure(outcome.errors[0]?.message ?? "the policies could not be evaluated");
     }

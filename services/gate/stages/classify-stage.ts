@@ -61,5 +61,5 @@ export function toBoundOperands(paths: readonly string[], known: readonly Operan
 export function withOperandSignal(classified: Classified, operands: readonly Operand[]): Classified {
   const signals = new Set(classified.signals);
   if (operands.some((one) => one.digest === null)) signals.add("operand.unreadable");
-  return { ...classified, signals: [...signals].sort() };
+  return Object.assign({}, classified, { signals: [...signals].sort() });
 }

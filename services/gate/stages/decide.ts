@@ -105,8 +105,6 @@ export function createDecide(steps: DecideSteps): Decide {
     const spoken = toRecord([...verdicts, ...approved.verdicts]);
     const noted = toRecord(notes);
     return {
-      ...merged,
-      ...(rewrite === null ? {} : toModify(merged, rewrite)),
       verdicts: spoken,
       notes: noted,
       matchedRules: [...new Set([...spoken, ...noted].map((one) => one.rule))].sort(),
@@ -124,6 +122,8 @@ export function createDecide(steps: DecideSteps): Decide {
       voidsApproval: approved.voids,
       waitsFor: isDeferred ? toWaitsFor([...asked.waits, ...(normalized.form?.waits ?? [])]) : null,
       spends: isAllowed ? toSpends([...asked.spends, ...(normalized.form?.spends ?? [])]) : [],
+      ...merged,
+      ...(rewrite === null ? {} : toModify(merged, rewrite)),
     };
   };
 }

@@ -19,10 +19,10 @@ export function judgeLimits(
 ): LimitsJudgement {
   const judgement: LimitsJudgement = { verdicts: [], notes: [], spends: [] };
   for (const rule of rates) {
-    judgeLimit({ ...rule, kind: "rate", cost: 1 }, "RATE_LIMITED", request, facts, judgement);
+    judgeLimit({ kind: "rate", cost: 1, ...rule }, "RATE_LIMITED", request, facts, judgement);
   }
   for (const rule of budgets) {
-    judgeLimit({ ...rule, kind: "budget" }, "BUDGET_SPENT", request, facts, judgement);
+    judgeLimit({ kind: "budget", ...rule }, "BUDGET_SPENT", request, facts, judgement);
   }
   return judgement;
 }
@@ -39,7 +39,7 @@ function judgeLimit(
   // The question of a runtime's own dialog is about a call that was counted when it was asked for.
   const amount = request.phase === "permission" ? 0 : rule.cost;
   const said = { rule: rule.id, stage: "risk" } as const;
-  into.notes.push({ ...said, kind: "limit", used, amount, limit: rule.limit });
+  into.notes.push({ kind: "limit", used, amount, limit: rule.limit, ...said });
   // Written so that a number which is none denies.
   if (!(used + amount <= rule.limit)) {
     into.verdicts.push({

@@ -28,7 +28,7 @@ export const riskStage: Stage = {
     }
     const riskScore = Math.max(0, Math.min(riskMax, points));
 
-    const view = { ...unscored, riskScore };
+    const view = Object.assign({}, unscored, { riskScore });
     for (const rule of rulesThatHold(rules.approvals, view, stage, verdicts)) {
       notes.push({ kind: "approval", rule: rule.id, stage, ttlMs: rule.ttlMs });
       verdicts.push({
