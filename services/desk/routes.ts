@@ -34,7 +34,9 @@ const listSchema = z.strictObject({
 });
 const claimSchema = z.strictObject({});
 const noteSchema = z.strictObject({ note: text(8_000) });
-const reassignSchema = z.strictObject({ to: text(128) });
+const reassignSchema = z.strictObject({
+  to: text(128).regex(/^\P{Cc}+$/u, "a person's name holds no control characters"),
+});
 const outcomes = [
   "no_action",
   "approval_proposed",
@@ -70,9 +72,9 @@ export function registerDeskRoutes(
     return reply.send({ items: rows.map(toShown) });
   });
 
-  app.get<{ Params: { id: string } }>("/v1/takeover/:id", async (request, reply) => {
+  app.get("/v1/takeover/:id", async (request, reply) => {
     const { tenantId, roles } = callerOf(request);
-    const item = await loadItem(deps.database, tenantId, request.params.id);
+    const item = await loadItem(deps.database, tenantId, itemIdOf(request));
     const evidence = await deps.loadEvidence(deps.database, tenantId, item.itemId);
     const maySee = roles.some((role) => referenceRoles.includes(role));
     return reply.send({
@@ -83,19 +85,19 @@ export function registerDeskRoutes(
     });
   });
 
-  app.post<{ Params: { id: string } }>("/v1/takeover/:id/claim", async (request, reply) => {
+  app.post("/v1/takeover/:id/claim", async (request, reply) => {
     parse(claimSchema, bodyOf(request) ?? {});
     return reply.send(toShown(await claimItem(deps, targetOf(request))));
   });
-  app.post<{ Params: { id: string } }>("/v1/takeover/:id/note", async (request, reply) => {
+  app.post("/v1/takeover/:id/note", async (request, reply) => {
     const { note } = parse(noteSchema, bodyOf(request));
     return reply.send(toShown(await noteItem(deps, targetOf(request), note)));
   });
-  app.post<{ Params: { id: string } }>("/v1/takeover/:id/reassign", async (request, reply) => {
+  app.post("/v1/takeover/:id/reassign", async (request, reply) => {
     const { to } = parse(reassignSchema, bodyOf(request));
     return reply.send(toShown(await reassignItem(deps, targetOf(request), to)));
   });
-  app.post<{ Params: { id: string } }>("/v1/takeover/:id/resolve", async (request, reply) => {
+  app.post("/v1/takeover/:id/resolve", async (request, reply) => {
     const { outcome, note, proposal } = parse(resolveSchema, bodyOf(request));
     const resolution = { outcome, note: note ?? null, proposal: proposal ?? null };
     const after = await resolveItem(deps, targetOf(request), resolution);
@@ -154,8 +156,14 @@ function toShown(row: ItemRow): object {
 
 function targetOf(request: HttpRequest): Target {
   const { tenantId, subject } = callerOf(request);
+  return { tenantId, itemId: itemIdOf(request), by: subject };
+}
+
+/** What cannot be an id is no item; it is not looked for. */
+function itemIdOf(request: HttpRequest): string {
   const { id } = request.params as { readonly id: string };
-  return { tenantId, itemId: id, by: subject };
+  if (!/^tko_[0-9a-f]{32}$/.test(id)) throw new Fault("TAKEOVER_UNKNOWN");
+  return id;
 }
 
 function callerOf(request: HttpRequest) {
