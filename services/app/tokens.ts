@@ -1,3 +1,4 @@
+import { userInfo } from "node:os";
 import { Fault } from "../../schemas/faults.ts";
 import type { Common } from "../cli/actions.ts";
 import type { Report } from "../cli/report.ts";
@@ -17,7 +18,7 @@ const peopleTokenMaxSeconds = 8 * 3_600;
  */
 export async function issueToken(
   keysFile: string,
-  options: { role: string; tenant: string; subject: string; ttl: number },
+  options: { role: string; tenant: string; subject: string | undefined; ttl: number },
   { askSecret, screen }: Pick<Common, "askSecret" | "screen">,
 ): Promise<Report> {
   const role = roles.find((one) => one === options.role);
@@ -35,7 +36,8 @@ export async function issueToken(
     : await machineKey(keysFile, role);
   const token = await issueLocalToken({
     tenantId: options.tenant,
-    subject: options.subject,
+    // An approver has to be somebody else than the agent's developer.
+    subject: options.subject ?? (isForPeople ? userInfo().username : "developer"),
     roles: [role],
     lifetimeSeconds: options.ttl,
     privateKey,

@@ -111,6 +111,6 @@ export interface Actions {
   auditWho(common: Common, options: { toolCallId: string; tenant: string | undefined }): Promise<Report>;
   tokensIssue(
     common: Common,
-    options: { role: string; tenant: string; subject: string; ttl: number },
+    options: { role: string; tenant: string; subject: string | undefined; ttl: number },
   ): Promise<Report>;
 }

@@ -244,23 +244,20 @@ export async function runCommandLine(
     .description("issue a token of the local stack; every role but runtime asks for the people's passphrase")
     .addOption(new Option("--role <role>", "one role").default("runtime"))
     .addOption(new Option("--tenant <id>", "tenant; `fabric` for who changes the policy").default("local"))
-    .addOption(
-      new Option("--subject <name>", "who holds it; nobody approves what he asked for himself").default(
-        "developer",
-      ),
-    )
+    .option("--subject <name>", "who holds it; default: developer, or for people your user name")
     .option("--ttl <seconds>", "lifetime in seconds; default a day, for people an hour", toCount)
     .addHelpText(
       "after",
       "\nThe first token that is not of the role runtime makes this machine's key for people: it asks for a new\n" +
-        "passphrase, on a terminal and nowhere else." +
+        "passphrase, on a terminal and nowhere else. Nobody approves what he asked for himself." +
         "\n\nExamples:\n  fabric tokens issue\n  fabric tokens issue --role approver --subject ann",
     )
     .action(
       action(
-        (options: { role: string; tenant: string; subject: string; ttl?: number }) => (common) =>
+        (options: { role: string; tenant: string; subject?: string; ttl?: number }) => (common) =>
           actions.tokensIssue(common, {
             ...options,
+            subject: options.subject,
             ttl: options.ttl ?? (options.role === "runtime" ? 86_400 : 3_600),
           }),
       ),
