@@ -66,17 +66,37 @@ export async function addToBudgets(
     ],
   });
   const crossings: Crossing[] = [];
+  let isAnyZero = false;
   for (const row of written.rows) {
     const sum = sums.get(JSON.stringify([row.budget_id, row.tenant_id, row.scope_id, row.period]));
     if (sum === undefined) continue;
     // A budget that is new to a period in which something was spent before starts with all of it.
     const after = row.is_new ? await countAll(tx, sum.place) : row.spent_micros;
     const before = row.is_new ? 0n : after - sum.micros;
+    isAnyZero ||= after === 0n;
     for (const crossed of findCrossed(sum.place.budget, before, after)) {
       crossings.push({ place: sum.place, ...crossed, spentMicros: after });
     }
   }
+  if (isAnyZero) await dropEmpty(tx, all);
   return crossings;
+}
+
+/** Whether a row of 0 is there would tell of the order in which things came. */
+async function dropEmpty(tx: Transaction, all: readonly Sum[]): Promise<void> {
+  await tx.query({
+    name: "cost-drop-empty-budgets",
+    text: `DELETE FROM budget_state AS s USING unnest($1::text[], $2::text[], $3::text[], $4::text[])
+        AS k(budget_id, tenant_id, scope_id, period)
+      WHERE (s.budget_id, s.tenant_id, s.scope_id, s.period) = (k.budget_id, k.tenant_id, k.scope_id, k.period)
+        AND s.spent_micros = 0`,
+    values: [
+      all.map(({ place }) => place.budget.id),
+      all.map(({ place }) => place.tenantId),
+      all.map(({ place }) => place.scopeId),
+      all.map(({ place }) => place.period),
+    ],
+  });
 }
 
 function sumUp(budgets: readonly Budget[], movements: readonly Movement[]): Map<string, Sum> {

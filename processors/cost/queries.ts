@@ -1,0 +1,146 @@
+import type { Transaction } from "../kit/transaction.ts";
+
+/** What a report may be grouped by, and the expression that it is. */
+const dimensions = {
+  tenant: "tenant_id",
+  agent: "coalesce(agent_id, '(main agent)')",
+  user: "coalesce(user_id, '(unknown)')",
+  model: "coalesce(model, '(no model)')",
+  tool: "coalesce(tool, '(no tool)')",
+  runtime: "runtime_kind",
+  environment: "environment",
+  session: "coalesce(session_id, '(none)')",
+  correlation: "correlation_id",
+  kind: "kind",
+  day: "day::text",
+} as const;
+export type CostDimension = keyof typeof dimensions;
+/** Every dimension of a report. */
+export const costDimensions = Object.keys(dimensions) as readonly CostDimension[];
+
+/** What is asked of the ledger. Days are UTC, the last one excluded; null: without an end. */
+export interface CostQuestion {
+  readonly by: CostDimension;
+  readonly fromDay: string | null;
+  readonly toDay: string | null;
+  readonly tenantId: string | null;
+  readonly limit: number;
+}
+
+/** One line of a report: amounts in millionths of the price list's currency. */
+export interface CostLine {
+  readonly key: string;
+  readonly amount_micros: bigint;
+  readonly corrections_micros: bigint;
+  readonly calls: bigint;
+  readonly uncached_input_tokens: bigint;
+  readonly cached_input_tokens: bigint;
+  readonly cache_write_tokens: bigint;
+  readonly output_tokens: bigint;
+  readonly reasoning_tokens: bigint;
+  readonly wall_ms: bigint;
+  readonly fan_out: bigint;
+  readonly unpriced_calls: bigint;
+  readonly unmeasured_calls: bigint;
+}
+
+/** A report: its lines, the dearest first, and the total of all, also of lines that were cut off. */
+export interface CostReport {
+  readonly lines: readonly CostLine[];
+  readonly total: CostLine;
+}
+
+const totalKey = "total";
+
+/** What was spent, by one dimension. Reads the table that the analysts' views stand on, so that both say the same. */
+export async function loadCostReport(tx: Transaction, question: CostQuestion): Promise<CostReport> {
+  const key = dimensions[question.by];
+  const found = await tx.query<Omit<CostLine, "key"> & { key: string | null }>(
+    `SELECT ${key} AS key, ${sums} FROM cost.usage AS u
+      WHERE is_counted AND ($1::date IS NULL OR day >= $1) AND ($2::date IS NULL OR day < $2)
+        AND ($3::text IS NULL OR tenant_id = $3)
+      GROUP BY GROUPING SETS ((), (${key}))
+      ORDER BY grouping(${key}) DESC, ${question.by === "day" ? "key" : "amount_micros DESC, key"}
+      LIMIT $4`,
+    [question.fromDay, question.toDay, question.tenantId, question.limit + 1],
+  );
+  const rows = found.rows.map((row) => ({ ...row, key: row.key ?? totalKey }));
+  const [total, ...lines] = rows;
+  if (total === undefined) throw new Error("a sum of nothing is a row too");
+  return { lines, total };
+}
+
+const repriced = `EXISTS (SELECT FROM cost.usage r WHERE r.corrects_event_id = u.event_id AND r.tenant_id = u.tenant_id AND r.is_counted)`;
+const sums = `coalesce(sum(amount_micros), 0)::bigint AS amount_micros,
+  coalesce(sum(amount_micros) FILTER (WHERE kind = 'correction'), 0)::bigint AS corrections_micros,
+  ${[
+    "calls",
+    "uncached_input_tokens",
+    "cached_input_tokens",
+    "cache_write_tokens",
+    "output_tokens",
+    "reasoning_tokens",
+    "wall_ms",
+    "fan_out",
+  ]
+    .map((name) => `coalesce(sum(${name}), 0)::bigint AS ${name}`)
+    .join(", ")},
+  count(*) FILTER (WHERE price_state = 'unpriced' AND NOT ${repriced}) AS unpriced_calls,
+  count(*) FILTER (WHERE price_state = 'unmeasured' AND NOT ${repriced}) AS unmeasured_calls`;
+
+/** Tables whose whole content is the same after the same events, whatever their order: what a comparison reads. */
+export const dumpTables = [
+  { table: "usage", orderBy: "event_id" },
+  { table: "entries", orderBy: "event_id, line" },
+  { table: "budget_state", orderBy: "budget_id, tenant_id, scope_id, period" },
+] as const;
+
+/** A call as a correction or a repricing needs it. */
+export interface BookedCall {
+  readonly event_id: string;
+  readonly tenant_id: string;
+  readonly recorded_at: Date;
+  readonly kind: string;
+  readonly is_counted: boolean;
+  readonly environment: string;
+  readonly runtime_kind: string;
+  readonly user_id: string | null;
+  readonly agent_id: string | null;
+  readonly session_id: string | null;
+  readonly turn_id: string | null;
+  readonly correlation_id: string;
+  readonly model: string | null;
+  readonly tool: string | null;
+  readonly price_state: string;
+  readonly amount_micros: bigint;
+  readonly uncached_input_tokens: bigint;
+  readonly cached_input_tokens: bigint;
+  readonly cache_write_tokens: bigint;
+  readonly output_tokens: bigint;
+}
+
+const bookedColumns = `event_id, tenant_id, recorded_at, kind, is_counted, environment, runtime_kind, user_id, agent_id,
+  session_id, turn_id, correlation_id, model, tool, price_state, amount_micros, uncached_input_tokens, cached_input_tokens,
+  cache_write_tokens, output_tokens`;
+
+/** A booked call by its event, or null. */
+export async function loadBookedCall(tx: Transaction, eventId: string): Promise<BookedCall | null> {
+  const found = await tx.query<BookedCall>(`SELECT ${bookedColumns} FROM cost.usage WHERE event_id = $1`, [
+    eventId,
+  ]);
+  return found.rows[0] ?? null;
+}
+
+/** Calls that have no price and no entry that repriced them, the oldest first. */
+export async function loadUnpricedCalls(
+  tx: Transaction,
+  question: { readonly tenantId: string | null; readonly limit: number },
+): Promise<readonly BookedCall[]> {
+  const found = await tx.query<BookedCall>(
+    `SELECT ${bookedColumns} FROM cost.usage AS u
+      WHERE is_counted AND price_state = 'unpriced' AND ($1::text IS NULL OR tenant_id = $1) AND NOT ${repriced}
+      ORDER BY recorded_at, event_id LIMIT $2`,
+    [question.tenantId, question.limit],
+  );
+  return found.rows;
+}

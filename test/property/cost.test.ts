@@ -1,0 +1,228 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { createCost } from "../../processors/cost/cost.ts";
+import { parsePrices } from "../../processors/cost/prices.ts";
+import { dumpTables, loadCostReport } from "../../processors/cost/queries.ts";
+import type { Budget } from "../../processors/cost/budgets.ts";
+import { eventOf } from "../../processors/kit/given.ts";
+import type { Envelope } from "../../schemas/envelope.ts";
+import { draft } from "../../schemas/envelope.ts";
+import type { Database } from "../../services/platform/postgres.ts";
+import { openDatabase } from "../../services/platform/postgres.ts";
+import type { TestDatabase } from "../harness/database.ts";
+import { createTestDatabase } from "../harness/database.ts";
+import type { PlainEvent, PlainPrice } from "./cost-reference.ts";
+import { referenceTotals } from "./cost-reference.ts";
+
+const models: readonly PlainPrice[] = [
+  { name: "m1", from: "2026-01-01", until: "2026-03-02", rates: [3_000_000, 300_000, 3_750_000, 15_000_000] },
+  { name: "m1", from: "2026-03-02", rates: [2_500_001, 250_003, 3_125_007, 12_500_013] },
+];
+const tools: readonly PlainPrice[] = [{ name: "web.fetch", from: "2026-01-01", rates: [1_000, 333, 7] }];
+const yaml = [
+  "currency: USD",
+  "models:",
+  ...models.flatMap(({ name, from, until, rates }) => [
+    `  - { model: ${name}, valid_from: ${from}, ${until === undefined ? "" : `valid_to: ${until}, `}source: t,`,
+    `      input_micros_per_million: ${String(rates[0])}, cached_input_micros_per_million: ${String(rates[1])},`,
+    `      cache_write_micros_per_million: ${String(rates[2])}, output_micros_per_million: ${String(rates[3])} }`,
+  ]),
+  "tools:",
+  ...tools.map(
+    ({ name, from, rates }) =>
+      `  - { tool: ${name}, valid_from: ${from}, source: t, call_micros: ${String(rates[0])}, wall_second_micros: ${String(rates[1])}, output_mebibyte_micros: ${String(rates[2])} }`,
+  ),
+].join("\n");
+const parsed = parsePrices([{ file: "prices.yaml", text: yaml }]);
+if (!parsed.ok) throw new Error(parsed.problems.join("\n"));
+const budget = (id: string, scope: Budget["scope"], period: Budget["period"]): Budget => ({
+  id,
+  tenant: "*",
+  scope,
+  scopeId: "*",
+  period,
+  softMicros: 1_000_000n,
+  hardMicros: 50_000_000n,
+});
+const budgets = [budget("t", "tenant", "month"), budget("u", "user", "day"), budget("m", "model", "day")];
+const cost = createCost({ prices: parsed.prices, budgets });
+
+let database: TestDatabase;
+let sql: Database;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  sql = openDatabase({
+    url: database.roleUrl("fabric_host"),
+    applicationName: "cost-property",
+    searchPath: ["cost"],
+    maxConnections: 2,
+  });
+});
+afterAll(async () => {
+  await sql.end();
+  await database.drop();
+});
+
+const tokens = fc.bigInt({ min: 0n, max: 300_000n });
+const step = fc.record({
+  what: fc.constantFrom("model", "model", "tool", "tool", "subagent", "correction"),
+  tenantId: fc.constantFrom("acme", "globex"),
+  userId: fc.constantFrom("ann", "bob", null),
+  correlation: fc.nat(2),
+  call: fc.nat(3),
+  // Around two ends of a day, one of them also of a month and one of a price.
+  atMs: fc.integer({ min: -3, max: 3 }).chain((n) => fc.constantFrom(n, n + 86_400_000)),
+  model: fc.constantFrom("m1", "m1", "unknown"),
+  tool: fc.constantFrom("web.fetch", "file.read"),
+  outcome: fc.constantFrom("succeeded", "failed", "blocked"),
+  parts: fc.tuple(tokens, tokens, tokens, tokens),
+  claim: fc.option(fc.bigInt({ min: 0n, max: 9_999n })),
+  isMeasured: fc.boolean(),
+  amount: fc.bigInt({ min: -5_000n, max: 5_000n }),
+});
+type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
+
+function toEvent(one: Step, index: number): Envelope {
+  const context = {
+    eventId: `evt_01900000-0000-7000-8000-${index.toString(16).padStart(12, "0")}`,
+    recordedAtMs: Date.parse("2026-03-01T00:00:00Z") + one.atMs,
+    tenantId: one.tenantId,
+    correlationId: `cor_${String(one.correlation)}`,
+    userId: one.userId,
+  };
+  const execution = { session_id: "s", tool_call_id: `call_${String(one.call)}` };
+  switch (one.what) {
+    case "model": {
+      const [fresh, cached, written, output] = one.parts;
+      return eventOf(
+        draft("agent.model.completed", {
+          model: one.model,
+          outcome: "succeeded",
+          input_tokens: one.isMeasured ? fresh + cached + written : null,
+          cached_input_tokens: one.isMeasured ? cached : null,
+          cache_write_tokens: one.isMeasured ? written : null,
+          output_tokens: one.isMeasured ? output : null,
+          reasoning_tokens: null,
+          duration_ms: 5n,
+          cost_micros: one.claim,
+          error_kind: null,
+        }),
+        context,
+      );
+    }
+    case "tool":
+      return eventOf(
+        draft(
+          "agent.tool.completed",
+          {
+            outcome: one.outcome,
+            duration_ms: one.parts[0],
+            output_bytes: Number(one.parts[1]),
+            output_preview: null,
+            error_preview: null,
+            tool_alias: null,
+          },
+          { execution, subject: { tool: one.tool, action: null, resource_ref: null, data_class: "unknown" } },
+        ),
+        context,
+      );
+    case "subagent":
+      return eventOf(
+        draft(
+          "agent.subagent.started",
+          { subagent_id: `a${String(one.call)}`, subagent_kind: null },
+          { execution },
+        ),
+        context,
+      );
+    default:
+      return eventOf(
+        draft("fabric.cost.corrected", {
+          correction_id: `c${String(one.call)}`,
+          corrects_event_id: null,
+          account: `spend:model?model=${one.model}&user=bob`,
+          amount_micros: one.amount,
+          cause: "refund",
+          author: "eve",
+        }),
+        context,
+      );
+  }
+}
+
+/** Empties the tables, applies events in batches of a size, each in its own transaction, and reads the tables. */
+async function run(events: readonly Envelope[], batchSize: number): Promise<unknown[]> {
+  const owner = openDatabase({
+    url: database.url,
+    applicationName: "cost-property",
+    searchPath: ["cost"],
+    maxConnections: 1,
+  });
+  await owner.query("TRUNCATE usage, entries, budget_state");
+  await owner.end();
+  for (let from = 0; from < events.length; from += batchSize) {
+    const batch = events.slice(from, from + batchSize);
+    await sql.transaction(async (tx) => {
+      const changes = batch.flatMap((event) =>
+        cost.project(event, { topic: event.type, partition: 0, offset: 0n }),
+      );
+      await cost.apply(tx, changes);
+    });
+  }
+  const dumps: unknown[] = [];
+  for (const { table, orderBy } of dumpTables) {
+    dumps.push((await sql.query(`SELECT * FROM ${table} ORDER BY ${orderBy}`)).rows);
+  }
+  return dumps;
+}
+
+it("comes to the same tables and to the reference's totals in any order, with duplicates and with a replay on top", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(step, { minLength: 1, maxLength: 40 }),
+      fc.infiniteStream(fc.nat()),
+      fc.integer({ min: 1, max: 9 }),
+      async (steps, dice, batchSize) => {
+        const events = steps.map(toEvent);
+        const clean = await run(events, events.length);
+        const shuffled = [...events, ...events.filter(() => (dice.next().value ?? 0) % 3 === 0)]
+          .map((event) => ({ event, at: dice.next().value ?? 0 }))
+          .sort((a, b) => a.at - b.at)
+          .map(({ event }) => event);
+        expect(await run(shuffled, batchSize)).toEqual(clean);
+
+        const found = await sql.query<{ key: string; micros: bigint }>(
+          `SELECT tenant_id || ' ' || day AS key, sum(amount_micros)::bigint AS micros FROM usage WHERE is_counted
+            GROUP BY 1 HAVING sum(amount_micros) <> 0`,
+        );
+        const expected = referenceTotals(events as unknown as PlainEvent[], models, tools);
+        expect(new Map(found.rows.map((row) => [row.key, row.micros]))).toEqual(expected);
+
+        const unbalanced = await sql.query(
+          `SELECT u.event_id FROM usage u LEFT JOIN entries e USING (event_id) GROUP BY u.event_id, u.amount_micros
+            HAVING coalesce(sum(e.amount_micros), 0) <> 0
+              OR coalesce(sum(e.amount_micros) FILTER (WHERE e.line % 2 = 1), 0) <> u.amount_micros`,
+        );
+        expect(unbalanced.rows).toEqual([]);
+
+        const total = [...expected.values()].reduce((sum, one) => sum + one, 0n);
+        for (const by of ["tenant", "model", "day"] as const) {
+          const report = await loadCostReport(sql, {
+            by,
+            fromDay: null,
+            toDay: null,
+            tenantId: null,
+            limit: 100,
+          });
+          expect(report.total.amount_micros).toBe(total);
+          expect(report.lines.reduce((sum, line) => sum + line.amount_micros, 0n)).toBe(total);
+        }
+        const spent = await sql.query<{ micros: bigint }>(
+          "SELECT coalesce(sum(spent_micros), 0)::bigint AS micros FROM budget_state WHERE budget_id = 't'",
+        );
+        expect(spent.rows[0]?.micros).toBe(total);
+      },
+    ),
+    { numRuns: 40 },
+  );
+});
