@@ -63,6 +63,17 @@ describe("the built command line", () => {
     expect([exit, JSON.parse(stdout)]).toMatchObject([4, { decision: "deny", reason_code: "STATIC_DENY" }]);
   });
 
+  it("tests the bundles that ship, and judges a whole file of commands as the file says", async () => {
+    for (const name of ["default", "strict"]) {
+      const tested = await fabric(["--json", "policy", "test", join(projectDir, "deploy/policy", name)]);
+      expect([tested.exit, JSON.parse(tested.stdout)]).toMatchObject([0, { ok: true }]);
+    }
+    const file = join(projectDir, "test/corpus/commands/near-misses.json");
+    const args = ["decide", "--bundle", join(projectDir, "deploy/policy/default"), "--file", file];
+    const { exit, stdout } = await fabric(["--json", ...args]);
+    expect([exit, JSON.parse(stdout)]).toMatchObject([0, { differ: 0 }]);
+  });
+
   it("says what to do when nothing runs yet", async () => {
     const status = await fabric(["status"]);
     expect([status.exit, status.stdout]).toEqual([1, expect.stringMatching(/fabric up/)]);
