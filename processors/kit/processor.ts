@@ -9,6 +9,8 @@ export interface Source {
   readonly topic: string;
   readonly partition: number;
   readonly offset: bigint;
+  /** The record's own timestamp, UTC milliseconds: when it was sent. Tests may leave it out. */
+  readonly timestampMs?: number;
 }
 
 /**

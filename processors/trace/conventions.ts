@@ -60,6 +60,8 @@ export const own = {
   revision: "fabric.policy.revision",
   rules: "fabric.policy.matched_rules",
   planDigest: "fabric.plan.digest",
+  /** A call passed by using the approval up. */
+  consumed: "fabric.approval.consumed",
   approvalId: "fabric.approval.id",
   capabilityId: "fabric.capability.id",
   calls: "fabric.capability.calls",

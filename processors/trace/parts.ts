@@ -1,5 +1,6 @@
 import type { Envelope } from "../../schemas/envelope.ts";
 import type { Outcome } from "../../schemas/generated/types.ts";
+import type { Source } from "../kit/processor.ts";
 import { own, providerOf, semantic } from "./conventions.ts";
 import { parseTraceparent } from "./ids.ts";
 import type { PartMaker, Place, SpanFields } from "./place.ts";
@@ -54,12 +55,11 @@ const ends = { none: 0, provisional: 1, final: 2, surer: 3 } as const;
 const statuses = { none: 0, unresolved: 1, told: 2, failed: 3, reconciled: 4 } as const;
 
 /** One event as parts of spans. */
-export function toTraceChange(event: TracedEvent): TraceChange {
+export function toTraceChange(event: TracedEvent, source: Source): TraceChange {
   const make = partMaker(event);
-  const { own: ownParts, cause = null, delivery = null } = toParts(event, make);
+  const { own: ownParts, cause = null, isDelivered = false } = toParts(event, make);
   const client = event.trace === null ? null : parseTraceparent(event.trace.traceparent);
-  const traceparent =
-    client === null ? null : `00-${client.traceId}-${client.spanId}-01`;
+  const traceparent = client === null ? null : `00-${client.traceId}-${client.spanId}-01`;
   const [first, ...rest] = ownParts;
   const spans =
     first === undefined || traceparent === null ? ownParts : [{ ...first, links: [traceparent] }, ...rest];
@@ -73,7 +73,7 @@ export function toTraceChange(event: TracedEvent): TraceChange {
     attributes: compact({ [own.environment]: event.environment }),
     spans,
     cause: cause === null ? null : { ...cause, eventId, at: event.recorded_at },
-    delivery,
+    delivery: isDelivered && first !== undefined ? toDelivery(event, first.spanId, source) : null,
   };
 }
 
@@ -81,7 +81,8 @@ interface Parts {
   /** The event's own span first, then those that it merely names. */
   readonly own: readonly SpanState[];
   readonly cause?: Pick<CauseRow, "spanId" | "topic">;
-  readonly delivery?: DeliveryRow;
+  /** Its way over the bus is traced too. */
+  readonly isDelivered?: boolean;
 }
 
 function toParts(event: TracedEvent, make: PartMaker): Parts {
@@ -123,7 +124,10 @@ function toParts(event: TracedEvent, make: PartMaker): Parts {
     }
     case "agent.permission.refused": {
       const call = callOf(event, make, place, { endRank: ends.provisional, endedAt: at });
-      const refused = { ...call.attributes, [own.outcome]: `refused_by_${event.redacted_summary.refused_by}` };
+      const refused = {
+        ...call.attributes,
+        [own.outcome]: `refused_by_${event.redacted_summary.refused_by}`,
+      };
       return { own: [{ ...call, isReal: true, attributes: refused }, ...place.containers] };
     }
     case "agent.tool.authorized":
@@ -178,9 +182,7 @@ function toSession(event: Envelope<"agent.session.started" | "agent.session.ende
   const session = make.part("session", [sessionId], {
     isReal: true,
     causeEvent: isStart ? causeOf(event) : null,
-    ...(isStart
-      ? { startRank: 2, startedAt: at }
-      : { endRank: ends.final, endedAt: at }),
+    ...(isStart ? { startRank: 2, startedAt: at } : { endRank: ends.final, endedAt: at }),
     attributes: compact({
       ...agentOperation,
       [semantic.ATTR_GEN_AI_CONVERSATION_ID]: sessionId,
@@ -190,7 +192,10 @@ function toSession(event: Envelope<"agent.session.started" | "agent.session.ende
       [own.user]: event.actor.user_id,
     }),
   });
-  return { own: [session], ...(isStart ? { cause: { spanId: session.spanId, topic: "session" as const } } : {}) };
+  return {
+    own: [session],
+    ...(isStart ? { cause: { spanId: session.spanId, topic: "session" as const } } : {}),
+  };
 }
 
 function toTurn(
@@ -323,19 +328,19 @@ function toDecision(
       [own.planDigest]: event.plan_digest,
     }),
   });
-  return { own: [decision, call, ...place.containers], delivery: toDelivery(event, decision.spanId) };
+  return { own: [decision, call, ...place.containers], isDelivered: true };
 }
 
-function toDelivery(event: TracedEvent, spanId: string): DeliveryRow {
+function toDelivery(event: TracedEvent, spanId: string, source: Source): DeliveryRow {
   return {
     eventId: uuidOf(event.event_id),
     eventType: event.type,
     spanId,
-    destination: event.type,
-    partition: 0,
-    offset: 0n,
+    destination: source.topic,
+    partition: source.partition,
+    offset: source.offset,
     recordedAt: event.recorded_at,
-    publishedAt: null,
+    publishedAt: source.timestampMs ?? null,
   };
 }
 
@@ -371,7 +376,8 @@ function toApproval(
       [own.approvalId]: event.approval_id,
       [own.planDigest]: event.plan_digest,
       [own.risk]: event.policy?.risk,
-      [isDecided ? own.outcome : `${own.outcome}.${outcome}`]: isEnd || isConsumed ? outcome : null,
+      [own.outcome]: isEnd ? outcome : null,
+      [own.consumed]: isConsumed ? true : null,
     }),
   });
   return { own: [approval, ...(decision === null ? [] : [decision]), ...place.containers] };
@@ -379,7 +385,10 @@ function toApproval(
 
 function toCapability(
   event: Envelope<
-    "agent.capability.issued" | "agent.capability.spent" | "agent.capability.revoked" | "agent.capability.expired"
+    | "agent.capability.issued"
+    | "agent.capability.spent"
+    | "agent.capability.revoked"
+    | "agent.capability.expired"
   >,
   make: PartMaker,
   place: Place,
@@ -418,7 +427,10 @@ function toCapability(
 
 function toEffect(
   event: Envelope<
-    "agent.effect.attempted" | "agent.effect.receipted" | "agent.effect.unresolved" | "agent.effect.reconciled"
+    | "agent.effect.attempted"
+    | "agent.effect.receipted"
+    | "agent.effect.unresolved"
+    | "agent.effect.reconciled"
   >,
   make: PartMaker,
   place: Place,
@@ -455,7 +467,10 @@ function toEffect(
       const status = statusOf(outcome, "effect_failed");
       const times = { ...startedBefore(at, durationMs), endRank: ends.surer, endedAt: at };
       return {
-        own: [effect({ ...times, ...status }, { [own.receiptId]: event.receipt_id, [own.outcome]: outcome }), ...named],
+        own: [
+          effect({ ...times, ...status }, { [own.receiptId]: event.receipt_id, [own.outcome]: outcome }),
+          ...named,
+        ],
       };
     }
     case "agent.effect.unresolved":
@@ -473,7 +488,10 @@ function toEffect(
       };
     case "agent.effect.reconciled": {
       const { outcome } = event.redacted_summary;
-      const settled = effect({ ...statusOf(outcome, "effect_failed"), statusRank: statuses.reconciled });
+      const status = statusOf(outcome, "effect_failed");
+      const settled = effect(
+        status.status === undefined ? {} : { ...status, statusRank: statuses.reconciled },
+      );
       const part = make.part("reconciliation", [event.event_id], point(event, under(settled)));
       return { own: [{ ...part, attributes: { [own.outcome]: outcome } }, settled, ...named] };
     }

@@ -22,7 +22,10 @@ export interface PartMaker {
   part(topic: SpanTopic, ids: readonly string[], fields: SpanFields): SpanState;
 }
 
-export function partMaker({ tenant_id, correlation_id }: Pick<Envelope, "tenant_id" | "correlation_id">): PartMaker {
+export function partMaker({
+  tenant_id,
+  correlation_id,
+}: Pick<Envelope, "tenant_id" | "correlation_id">): PartMaker {
   const tenantId = toStorable(tenant_id);
   const correlationId = toStorable(correlation_id);
   const identityOf = (topic: SpanTopic, ids: readonly string[]): string =>

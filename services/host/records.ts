@@ -91,7 +91,8 @@ function toRead(record: LogRecord, event: Envelope, context: ReadContext): ReadR
   }
   try {
     const { topic, partition } = context.source;
-    const changes = context.processor.project(event, { topic, partition, offset: record.offset });
+    const { offset, timestampMs } = record;
+    const changes = context.processor.project(event, { topic, partition, offset, timestampMs });
     return { kind: "event", record, eventUuid, changes, thrown: null };
   } catch (error) {
     // One event's own: it is set aside without another run of the batch.

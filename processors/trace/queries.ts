@@ -1,0 +1,118 @@
+import type { Transaction } from "../kit/transaction.ts";
+import { assembleTrace } from "./assemble.ts";
+import type { SpanRow } from "./rows.ts";
+import { fromSpanRow } from "./rows.ts";
+import type { Delivered, TraceSpan, TraceTree } from "./tree.ts";
+import type { Attributes } from "./words.ts";
+
+export type { TraceSpan, TraceTree };
+export { conventionsVersion, own, semantic } from "./conventions.ts";
+export { parseTraceparent } from "./ids.ts";
+
+/** Which correlation: ids of correlations are unique within a tenant. */
+export interface TraceKey {
+  readonly tenantId: string;
+  readonly correlationId: string;
+}
+
+/** Tables that a rebuild from the same events makes equal, each with a total order. */
+export const dumpTables = [
+  { table: "trace.traces", orderBy: "tenant_id, correlation_id" },
+  { table: "trace.spans", orderBy: "tenant_id, correlation_id, span_id" },
+  { table: "trace.causes", orderBy: "tenant_id, correlation_id, event_id" },
+] as const;
+
+interface StoredRow {
+  readonly tenant_id: string;
+  readonly correlation_id: string;
+}
+interface RootRow extends StoredRow {
+  readonly events: bigint;
+  readonly first_at: Date;
+  readonly last_at: Date;
+  readonly client_traceparent: string | null;
+  readonly attributes: Attributes;
+  readonly cut_depth: number | null;
+}
+interface CauseColumns extends StoredRow {
+  readonly event_id: string;
+  readonly span_id: string;
+  readonly at: Date;
+}
+interface DeliveryColumns extends StoredRow {
+  readonly event_id: string;
+  readonly event_type: string;
+  readonly span_id: string;
+  readonly destination: string;
+  readonly partition: number;
+  readonly kafka_offset: bigint;
+  readonly recorded_at: Date;
+  readonly published_at: Date | null;
+  readonly projected_at: Date;
+  readonly batch_messages: number;
+}
+
+/** The trees of the given correlations, those that are there. Reads in four statements, from one snapshot if `tx` has one. */
+export async function loadTraces(tx: Transaction, keys: readonly TraceKey[]): Promise<readonly TraceTree[]> {
+  if (keys.length === 0) return [];
+  const values = [keys.map((one) => one.tenantId), keys.map((one) => one.correlationId)];
+  const read = async <R extends StoredRow>(table: string): Promise<ReadonlyMap<string, R[]>> => {
+    const { rows } = await tx.query<R>({
+      name: `trace-read-${table}`,
+      text: `SELECT r.* FROM unnest($1::text[], $2::text[]) AS k(tenant_id, correlation_id)
+        JOIN trace.${table} AS r ON r.tenant_id = k.tenant_id AND r.correlation_id = k.correlation_id`,
+      values,
+    });
+    const byKey = new Map<string, R[]>();
+    for (const row of rows) {
+      const key = JSON.stringify([row.tenant_id, row.correlation_id]);
+      const known = byKey.get(key);
+      if (known === undefined) byKey.set(key, [row]);
+      else known.push(row);
+    }
+    return byKey;
+  };
+  const roots = await read<RootRow>("traces");
+  const spans = await read<StoredRow & SpanRow>("spans");
+  const causes = await read<CauseColumns>("causes");
+  const deliveries = await read<DeliveryColumns>("deliveries");
+  return keys.flatMap(({ tenantId, correlationId }) => {
+    const key = JSON.stringify([tenantId, correlationId]);
+    const root = roots.get(key)?.[0];
+    if (root === undefined) return [];
+    return [
+      assembleTrace({
+        tenantId,
+        correlationId,
+        events: root.events,
+        firstAt: root.first_at.getTime(),
+        lastAt: root.last_at.getTime(),
+        clientTraceparent: root.client_traceparent,
+        attributes: root.attributes,
+        isTruncated: root.cut_depth !== null,
+        spans: (spans.get(key) ?? []).map(fromSpanRow),
+        causes: (causes.get(key) ?? []).map((one) => ({
+          eventId: one.event_id,
+          spanId: one.span_id,
+          at: one.at.getTime(),
+        })),
+        deliveries: (deliveries.get(key) ?? []).map(toDelivered),
+      }),
+    ];
+  });
+}
+
+function toDelivered(row: DeliveryColumns): Delivered {
+  return {
+    eventId: row.event_id,
+    eventType: row.event_type,
+    spanId: row.span_id,
+    destination: row.destination,
+    partition: row.partition,
+    offset: row.kafka_offset,
+    recordedAt: row.recorded_at.getTime(),
+    publishedAt: row.published_at?.getTime() ?? null,
+    projectedAt: row.projected_at.getTime(),
+    batchMessages: row.batch_messages,
+  };
+}
