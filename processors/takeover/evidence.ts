@@ -246,9 +246,7 @@ const keyPartMaxChars = 160;
 
 /** Parts are joined by a sign that none of them holds, so that two keys are never one. */
 function toCauseKey(parts: Judgement["key"]): string {
-  return parts
-    .map((part) => cut(clean(String(part ?? "-")).replaceAll("|", "¦"), keyPartMaxChars))
-    .join("|");
+  return parts.map((part) => cut(clean(String(part ?? "-")).replaceAll("|", "¦"), keyPartMaxChars)).join("|");
 }
 
 function toWords(symbol: string): string {

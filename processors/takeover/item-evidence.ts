@@ -171,7 +171,9 @@ export function toItemEvidence(
       })),
     capability_ids: [...new Set(rows.map((one) => one.capability_id))].filter((id) => id !== null),
     effects: rows
-      .filter((one) => one.event_type.startsWith("agent.effect.") && one.event_type !== "agent.effect.prepared")
+      .filter(
+        (one) => one.event_type.startsWith("agent.effect.") && one.event_type !== "agent.effect.prepared",
+      )
       .map((one) => ({
         effect_id: one.effect_id,
         receipt_id: one.receipt_id,
@@ -198,9 +200,7 @@ export function toItemEvidence(
 }
 
 function byTime(one: TrailRow, other: TrailRow): number {
-  return (
-    one.recorded_at.getTime() - other.recorded_at.getTime() || (one.event_id < other.event_id ? -1 : 1)
-  );
+  return one.recorded_at.getTime() - other.recorded_at.getTime() || (one.event_id < other.event_id ? -1 : 1);
 }
 
 function distinctBy<T>(all: readonly T[], keyOf: (one: T) => string): T[] {

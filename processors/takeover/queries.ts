@@ -24,11 +24,7 @@ const trailColumns = `t.event_id, t.event_type, t.recorded_at, t.correlation_id,
  * What an item rests on: the events of its time, what was done with it, and from the audit trail what led there. Empty for
  * an item that is not there or is another tenant's.
  */
-export async function loadEvidence(
-  tx: Transaction,
-  tenantId: string,
-  itemId: string,
-): Promise<ItemEvidence> {
+export async function loadEvidence(tx: Transaction, tenantId: string, itemId: string): Promise<ItemEvidence> {
   const causes = await tx.query<CauseRow>({
     name: "takeover-causes",
     text: `SELECT e.event_id, e.event_type, e.recorded_at, e.correlation_id, e.user_id, e.agent_id, e.session_id,

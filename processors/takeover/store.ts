@@ -29,7 +29,10 @@ export async function applyChanges(
   const evidence = changes.flatMap((one) => (one.kind === "evidence" ? [one.row] : []));
   const deeds = changes.flatMap((one) => (one.kind === "deed" ? [one.row] : []));
   if (evidence.length + deeds.length === 0) return [];
-  await holdTenants(tx, [...evidence, ...deeds].map(({ tenant_id }) => tenant_id));
+  await holdTenants(
+    tx,
+    [...evidence, ...deeds].map(({ tenant_id }) => tenant_id),
+  );
   if (evidence.length > 0) {
     await tx.query({
       name: "takeover-add-evidence",

@@ -18,18 +18,21 @@ import { readActions } from "./read-actions.ts";
 import { serveRoles, toRoles } from "./serve.ts";
 import { simulateActions } from "./simulate-actions.ts";
 import { stackActions } from "./stack-actions.ts";
+import { startDesk } from "./start-desk.ts";
 import { startGate } from "./start-gate.ts";
 import { startOperations } from "./start-operations.ts";
 import { startProcessors } from "./start-processors.ts";
 import { startRelay } from "./start-relay.ts";
 import { startSealer } from "./start-sealer.ts";
 import { tail } from "./tail.ts";
+import { takeoverActions } from "./takeover-actions.ts";
 import { issueToken } from "./tokens.ts";
 
 const starters = {
   gate: startGate,
   relay: startRelay,
   sealer: startSealer,
+  desk: startDesk,
   processors: startProcessors,
   operations: startOperations,
 };
@@ -49,6 +52,7 @@ export function createActions(place: Place): Actions {
     ...simulateActions(configOf),
     ...approvalActions(configOf),
     ...capabilityActions(configOf),
+    ...takeoverActions(configOf),
     demo: (common, { once }) => runDemo(place, common, once),
     async serve(common, { roles }) {
       const config = await configOf(common);

@@ -4,7 +4,7 @@ import { Fault, faultTable } from "../../schemas/faults.ts";
 import type { Config } from "../platform/config.ts";
 import { requireSetting } from "../platform/config.ts";
 
-/** One request to the running gate. */
+/** One request to the running gate, or to another server that answers like it. */
 export interface GateCall {
   readonly method: "GET" | "POST" | "DELETE";
   /** With its query. */
@@ -22,6 +22,22 @@ const defaultTimeoutMs = 10_000;
 /** Asks the gate over HTTP; a problem document is thrown as the fault that it names. */
 export async function callGate(config: Config, call: GateCall): Promise<unknown> {
   const url = requireSetting(config.gate.url, "FABRIC_GATE_URL", "that is where the gate listens");
+  return callAt({ url, name: "gate", unreachable: "GATE_UNREACHABLE" }, call);
+}
+
+/** Asks the desk in the same way. */
+export async function callDesk(config: Config, call: GateCall): Promise<unknown> {
+  const url = requireSetting(config.desk.url, "FABRIC_DESK_URL", "that is where the desk listens");
+  return callAt({ url, name: "desk", unreachable: "DESK_UNREACHABLE" }, call);
+}
+
+interface Server {
+  readonly url: string;
+  readonly name: string;
+  readonly unreachable: FaultCode;
+}
+
+async function callAt({ url, name, unreachable }: Server, call: GateCall): Promise<unknown> {
   let response: Response;
   let body: unknown;
   try {
@@ -37,16 +53,16 @@ export async function callGate(config: Config, call: GateCall): Promise<unknown>
     const text = await response.text();
     body = text === "" ? null : (JSON.parse(text) as unknown);
   } catch (error) {
-    throw new Fault("GATE_UNREACHABLE", `no answer from ${url}; start it with \`fabric up\``, {
+    throw new Fault(unreachable, `no answer from ${url}; start it with \`fabric up\``, {
       cause: error,
     });
   }
   if (response.ok) return body;
   const problem = problemSchema.safeParse(body);
-  if (!problem.success) throw new Fault("REQUEST_INVALID", `the gate answered ${String(response.status)}`);
+  if (!problem.success) throw new Fault("REQUEST_INVALID", `the ${name} answered ${String(response.status)}`);
   const { code, detail } = problem.data;
   if (!isFaultCode(code)) throw new Fault("REQUEST_INVALID", `${code}: ${detail}`);
-  // The gate says text and detail in one; the fault adds the text itself.
+  // A server says text and detail in one; the fault adds the text itself.
   const said = detail.startsWith(`${faultTable[code].text}: `)
     ? detail.slice(faultTable[code].text.length + 2)
     : undefined;

@@ -9,8 +9,9 @@ import { freePort, isFree } from "../stack/ports.ts";
 import { writeAtomically } from "../stack/state.ts";
 import type { LocalFiles } from "./place.ts";
 
-/** The gate's address of a local stack, when it is free: the one in the documentation. */
+/** Addresses of a local stack, when they are free: the ones in the documentation. */
 const usualGatePort = 7411;
+const usualDeskPort = 7412;
 
 const passwordsSchema = z.record(z.string(), z.string().min(16));
 
@@ -33,19 +34,22 @@ export async function loadOrMakePasswords(files: LocalFiles): Promise<Record<str
   return all;
 }
 
-/** Writes the settings of a local stack as an env file with mode 0600; the gate keeps its port while it is free. */
+/** Writes the settings of a local stack as an env file with mode 0600; gate and desk keep their ports. */
 export async function writeLocalSettings(
   files: LocalFiles,
   endpoints: StackEndpoints,
   passwords: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const gatePort = await keepGatePort(files);
+  const gatePort = await keepPort(files, "FABRIC_GATE_PORT", usualGatePort);
+  const deskPort = await keepPort(files, "FABRIC_DESK_PORT", usualDeskPort);
   const lines: [string, string][] = [
     ["FABRIC_ENVIRONMENT", "local"],
     ["FABRIC_KAFKA_BROKERS", endpoints.kafkaBrokers.join(",")],
     ["FABRIC_REGISTRY_URL", endpoints.registryUrl],
     ["FABRIC_GATE_PORT", String(gatePort)],
     ["FABRIC_GATE_URL", `http://127.0.0.1:${String(gatePort)}`],
+    ["FABRIC_DESK_PORT", String(deskPort)],
+    ["FABRIC_DESK_URL", `http://127.0.0.1:${String(deskPort)}`],
     ["FABRIC_POLICY_DIR", files.policyDir],
     // The agents of a local stack work on this machine.
     ["FABRIC_GATE_LOCAL_FILES", "true"],
@@ -77,11 +81,11 @@ function roleUrl(adminUrl: string, role: string, password: string): string {
   return address.href;
 }
 
-async function keepGatePort(files: LocalFiles): Promise<number> {
-  const kept = await readSetting(files, "FABRIC_GATE_PORT");
-  // A gate that runs already holds its port: it stays the stack's port.
+async function keepPort(files: LocalFiles, name: string, usual: number): Promise<number> {
+  const kept = await readSetting(files, name);
+  // A service that runs already holds its port: it stays the stack's port.
   if (kept !== null) return Number(kept);
-  return (await isFree(usualGatePort)) ? usualGatePort : freePort();
+  return (await isFree(usual)) ? usual : freePort();
 }
 
 /** Writes a secret once, mode 0600; what is there stays. */

@@ -1,5 +1,6 @@
 import { audit } from "../../processors/audit/audit.ts";
 import type { Processor } from "../../processors/kit/processor.ts";
+import { takeover } from "../../processors/takeover/takeover.ts";
 
 /** The processors that ship; a new one is added here. */
-export const processors: readonly Processor[] = [audit];
+export const processors: readonly Processor[] = [audit, takeover];

@@ -8,6 +8,7 @@ export interface RoleStarters {
   gate(around: Surroundings, signal: AbortSignal): Promise<RunningService>;
   relay(around: Surroundings, fatal: (error: unknown) => void): RunningService;
   sealer(around: Surroundings, signal: AbortSignal): Promise<RunningService>;
+  desk(around: Surroundings, signal: AbortSignal): Promise<RunningService>;
   processors(
     around: Surroundings,
     processors: readonly Processor[],
@@ -22,17 +23,18 @@ export interface Roles {
   readonly gate: boolean;
   readonly relay: boolean;
   readonly sealer: boolean;
+  readonly desk: boolean;
   readonly processors: readonly Processor[];
 }
 
 /** `gate relay`, `processor audit`, or nothing for all; throws USAGE on a word that is no role. */
 export function toRoles(words: readonly string[], known: readonly Processor[]): Roles {
-  if (words.length === 0) return { gate: true, relay: true, sealer: true, processors: known };
+  if (words.length === 0) return { gate: true, relay: true, sealer: true, desk: true, processors: known };
   const chosen = new Set<Processor>();
-  const roles = { gate: false, relay: false, sealer: false };
+  const roles = { gate: false, relay: false, sealer: false, desk: false };
   for (let index = 0; index < words.length; index += 1) {
     const word = words[index] ?? "";
-    if (word === "gate" || word === "relay" || word === "sealer") roles[word] = true;
+    if (word === "gate" || word === "relay" || word === "sealer" || word === "desk") roles[word] = true;
     else if (word === "processor") {
       index += 1;
       const found = known.find((one) => one.name === words[index]);
@@ -44,7 +46,10 @@ export function toRoles(words: readonly string[], known: readonly Processor[]): 
       }
       chosen.add(found);
     } else {
-      throw new Fault("USAGE", `\`${word}\` is no role; roles are gate, relay, sealer, processor <name>`);
+      throw new Fault(
+        "USAGE",
+        `\`${word}\` is no role; roles are gate, relay, sealer, desk, processor <name>`,
+      );
     }
   }
   return { ...roles, processors: [...chosen] };
@@ -70,6 +75,7 @@ export async function serveRoles(
     if (roles.sealer) running.push(await starters.sealer(around, signal));
     if (roles.processors.length > 0)
       running.push(await starters.processors(around, roles.processors, signal));
+    if (roles.desk) running.push(await starters.desk(around, signal));
     if (roles.gate) running.push(await starters.gate(around, signal));
     running.push(await starters.operations(around, running));
     for (const one of running) around.log.info({ service: one.name, address: one.address }, "started");

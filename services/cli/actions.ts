@@ -27,6 +27,18 @@ export interface AsPerson {
   readonly tokenFile: string | undefined;
 }
 
+/** What a person does with an item of the queue. */
+export type TakeoverDeed =
+  | { readonly kind: "claim" }
+  | { readonly kind: "note"; readonly note: string }
+  | { readonly kind: "reassign"; readonly to: string }
+  | {
+      readonly kind: "resolve";
+      readonly outcome: string;
+      readonly note: string | undefined;
+      readonly proposal: string | undefined;
+    };
+
 /** What the commands do; the composition root hands these in, so that the command line knows no other room. */
 export interface Actions {
   up(common: Common, options: { detach: boolean }): Promise<Report>;
@@ -100,6 +112,21 @@ export interface Actions {
       session: string | undefined;
       subject: string | undefined;
       reason: string;
+    } & AsPerson,
+  ): Promise<Report>;
+  takeoverList(
+    common: Common,
+    options: { state: string | undefined; limit: number } & AsPerson,
+  ): Promise<Report>;
+  takeoverShow(common: Common, options: { id: string } & AsPerson): Promise<Report>;
+  takeoverDo(common: Common, options: { id: string; deed: TakeoverDeed } & AsPerson): Promise<Report>;
+  episodeLabel(
+    common: Common,
+    options: {
+      id: string;
+      label: string;
+      score: number | undefined;
+      note: string | undefined;
     } & AsPerson,
   ): Promise<Report>;
   tail(

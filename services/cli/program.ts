@@ -7,6 +7,7 @@ import { toCount } from "./command-action.ts";
 import { addPolicyCommands } from "./policy-commands.ts";
 import type { ExitCode } from "./report.ts";
 import type { Screen } from "./screen.ts";
+import { addTakeoverCommands } from "./takeover-commands.ts";
 
 /** Streams and process matters, handed in so that a test can run a command line in-process. */
 export interface Surroundings {
@@ -108,7 +109,7 @@ export async function runCommandLine(
     );
   program
     .command("serve")
-    .argument("[role...]", "gate, relay, sealer, processor <name>; none: all in one process")
+    .argument("[role...]", "gate, relay, sealer, desk, processor <name>; none: all in one process")
     .description("run services against the configuration")
     .addHelpText("after", "\nExamples:\n  fabric serve\n  fabric serve gate\n  fabric serve processor audit")
     .action(action((roles: string[]) => (common) => actions.serve(common, { roles })));
@@ -194,6 +195,7 @@ export async function runCommandLine(
     );
   addPolicyCommands(program, actions, action);
   addApprovalCommands(program, actions, action);
+  addTakeoverCommands(program, actions, action);
   program
     .command("tail")
     .argument("[type...]", "event types; none: all")

@@ -87,11 +87,7 @@ export async function reassignItem(
  * Closes the item. It says what came of it and what is proposed, and does nothing of it.
  * INVARIANT: test/integration/desk.test.ts "proposes and never acts: the desk's role can touch nothing else".
  */
-export async function resolveItem(
-  deps: DeskDeps,
-  target: Target,
-  resolution: Resolution,
-): Promise<ItemRow> {
+export async function resolveItem(deps: DeskDeps, target: Target, resolution: Resolution): Promise<ItemRow> {
   return command(deps, target, async (tx, item) => {
     const held = await hold(tx, item, target.by, target.by, leaseMs);
     await tx.query({
@@ -161,8 +157,7 @@ async function hold(
     values: [item.itemId, item.tenantId, by, holder, forMs],
   });
   const [row] = found.rows;
-  if (row !== undefined)
-    return { nowMs: row.now.getTime(), leaseEndsMs: row.lease_ends_at.getTime() };
+  if (row !== undefined) return { nowMs: row.now.getTime(), leaseEndsMs: row.lease_ends_at.getTime() };
   const now = await loadItem(tx, item.tenantId, item.itemId);
   if (now.closedAt !== null) throw new Fault("TAKEOVER_CLOSED", closedDetail(now));
   const until = now.leaseEndsAt === null ? "" : ` until ${now.leaseEndsAt.toISOString()}`;

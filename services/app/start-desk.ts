@@ -1,0 +1,60 @@
+import { loadEvidence } from "../../processors/takeover/queries.ts";
+import { createDesk } from "../desk/server.ts";
+import { systemClock } from "../platform/clock.ts";
+import { requireSetting } from "../platform/config.ts";
+import { createLocalAuthenticator } from "./local-authenticator.ts";
+import type { RunningService, Surroundings } from "./wiring.ts";
+import { codecWhenRegistered, registryOf, serviceDatabase } from "./wiring.ts";
+
+/** People are few and slow; one more for the watch. */
+const deskConnections = 4;
+
+/** Starts the desk; it listens when schema ids are loaded. */
+export async function startDesk(around: Surroundings, signal: AbortSignal): Promise<RunningService> {
+  const { config, metrics } = around;
+  const log = around.log.child({ service: "desk" });
+  if (config.authKeysFile === undefined && config.oidc === undefined) {
+    requireSetting(
+      undefined,
+      "FABRIC_AUTH_KEYS_FILE",
+      "or FABRIC_OIDC_ISSUER: nobody could prove who they are",
+    );
+  }
+  const authenticator = await createLocalAuthenticator({
+    keysFile: config.authKeysFile,
+    oidc: config.oidc,
+    clock: systemClock,
+    log,
+  });
+  const database = serviceDatabase(config, "desk", { maxConnections: deskConnections });
+  const registry = registryOf(config);
+  const codec = await codecWhenRegistered(database, registry, log, signal);
+  const probes = {
+    desk: async () => {
+      await database.query("SELECT 1");
+      return { state: "up" as const };
+    },
+  };
+  const desk = createDesk({
+    database,
+    codec,
+    clock: systemClock,
+    environment: config.environment,
+    log,
+    metrics,
+    authenticator,
+    loadEvidence,
+    probes,
+  });
+  const address = await desk.app.listen({ host: config.http.host, port: config.desk.port });
+  return {
+    name: "desk",
+    address,
+    probes,
+    async close() {
+      await desk.close();
+      registry.close();
+      await database.end();
+    },
+  };
+}
