@@ -22,12 +22,16 @@ export interface GateUnderTest {
   readonly process: BenchProcess;
 }
 
-/** Starts the gate on a database of its own, with one tenant. */
-export async function openGate(bench: Bench, database: BenchDatabase): Promise<GateUnderTest> {
+/** Starts the gate on a database of its own, with one tenant; by the bundle that ships when none is named. */
+export async function openGate(
+  bench: Bench,
+  database: BenchDatabase,
+  bundleDir = join(bench.projectDir, "deploy", "policy", "default"),
+): Promise<GateUnderTest> {
   await database.admin.query("INSERT INTO access.tenants (tenant_id) VALUES ($1)", [tenantId]);
   const process = await startProcess("gate-process", {
     databaseUrl: database.roleUrl("fabric_gate"),
-    bundleDir: join(bench.projectDir, "deploy", "policy", "default"),
+    bundleDir,
     tenantId,
   });
   bench.onEnd(() => process.stop());

@@ -11,10 +11,19 @@ import { gate } from "./gate.ts";
 import { host } from "./host.ts";
 import { latency } from "./latency.ts";
 import { memory } from "./memory.ts";
+import { policy } from "./policy.ts";
 import { relay } from "./relay.ts";
 import { renderTable, saveReport } from "./report.ts";
 
-const figures: Readonly<Record<string, Figure>> = { avro, relay, latency, host, gate, memory };
+const figures: Readonly<Record<string, Figure>> = {
+  avro,
+  relay,
+  latency,
+  host,
+  gate,
+  policy,
+  memory,
+};
 
 /** The checkout: `test/bench` and its Java peer are no part of the compiled product. */
 function findProjectDir(): string {
