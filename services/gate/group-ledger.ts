@@ -39,7 +39,7 @@ export interface GroupLedger {
 
 /**
  * INVARIANT: calls of one group see each other as calls of two groups do
- * (services/gate/group-ledger.test.ts; test/integration/budgets.test.ts "lets one of sixteen pass on a budget of one").
+ * (services/gate/group-ledger.test.ts; test/integration/gate-state.test.ts "lets one of sixteen pass").
  */
 export function createGroupLedger(): GroupLedger {
   const roots = new Map<string, string>();

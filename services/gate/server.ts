@@ -27,6 +27,7 @@ import type { CapabilitySigner } from "./capability/signer.ts";
 import type { Operand } from "./classified.ts";
 import type { CommitterOptions } from "./committer.ts";
 import { createCommitter } from "./committer.ts";
+import { startForgetting } from "./forget-state.ts";
 import { factAccess, registerFactRoutes } from "./fact-routes.ts";
 import type { HookOrigin } from "./hook-translation.ts";
 import { isGating, ofSubject, toHookWork, toOwnWork, translateBody } from "./hook-translation.ts";
@@ -153,7 +154,7 @@ export function createGate(options: GateOptions): Gate {
   registerApprovalRoutes(app, options);
   registerFactRoutes(app, options.database);
   options.more?.register(app);
-  const sweepers = [startExpiringApprovals(options), startExpiring(options)];
+  const sweepers = [startExpiringApprovals(options), startExpiring(options), startForgetting(options)];
 
   app.post<{ Params: { runtime: string }; Body: ReceivedBody }>(
     "/v1/hooks/:runtime",

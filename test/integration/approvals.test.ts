@@ -148,6 +148,27 @@ describe("a call that needs an approval", () => {
     expect((await decide(after, call("ask over", "s-restart"))).decision).toBe("allow");
   });
 
+  it("stands for the runtime's own question about the call that used it up, and for nothing more", async () => {
+    const first = await decide(one, call("ask twice over", "s-question"));
+    await approve(first);
+    expect((await decide(one, call("ask twice over", "s-question"))).decision).toBe("allow");
+    const question = await decide(two, call("ask twice over", "s-question", { phase: "permission" }));
+    expect(question).toMatchObject({ decision: "allow", reason_code: "APPROVED" });
+    expect(question).not.toHaveProperty("capability");
+    expect((await decide(two, call("ask twice over", "s-question"))).decision).toBe("require_approval");
+  });
+
+  it("is denied when too many of its session are open", async () => {
+    for (let open = 0; open < 10; open += 1) {
+      expect((await decide(one, call(`ask ${String(open)}`, "s-flood"))).decision).toBe("require_approval");
+    }
+    expect(await decide(one, call("ask once more", "s-flood"))).toMatchObject({
+      decision: "deny",
+      reason_code: "TOO_MANY_APPROVALS",
+    });
+    expect((await decide(one, call("ask 3", "s-flood"))).decision).toBe("require_approval");
+  });
+
   it("tells Claude Code the ticket and what to do next", async () => {
     const reply = await one.post("/v1/hooks/claude-code", claudeCall("ask hook", { session_id: "s-hook" }));
     const text = claudeDenial(reply.json);

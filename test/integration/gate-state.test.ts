@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { GateAnswer } from "../../schemas/gate.ts";
+import { forgetState } from "../../services/gate/forget-state.ts";
 import type { GateRig, RunningGate } from "../harness/gate-rig.ts";
 import { createGateRig, ownRequest } from "../harness/gate-rig.ts";
 import { claudeCall } from "../harness/hook-payloads.ts";
@@ -139,9 +140,31 @@ describe("a budget of one", () => {
     expect((await decide(one, call("count-one", "b-denied"))).decision).toBe("allow");
   });
 
+  it("is forgotten when its window is long over, and not before", async () => {
+    await rig.admin.query(
+      `INSERT INTO gate.counters VALUES ('old', 'acme', 1, clock_timestamp() - interval '1 second'),
+        ('young', 'acme', 1, clock_timestamp() + interval '1 hour'), ('for-ever', 'acme', 1, NULL)`,
+    );
+    await forgetState(rig.database());
+    const left = await rig.admin.query<{ key: string }>(
+      "DELETE FROM gate.counters WHERE counter_key IN ('old', 'young', 'for-ever') RETURNING counter_key AS key",
+    );
+    expect(left.rows.map(({ key }) => key).sort()).toEqual(["for-ever", "young"]);
+  });
+
   it("is the user's of the token, not of a claim", async () => {
-    const facts = await rig.admin.query<{ key: string }>("SELECT counter_key AS key FROM gate.counters");
-    expect(facts.rows.every(({ key }) => key.startsWith("budget|budget.one|session|"))).toBe(true);
+    const byUser = workPolicy({
+      "limits.yaml": `budgets:
+  - { id: budget.user, when: { signals_any: [work.count] }, scope: user, limit: 1, message: used up }
+`,
+    });
+    const gate = await rig.gate({ policy: () => byUser });
+    const claims = (user_id: string, session: string): object => call("count-one", session, { user_id });
+    expect((await decide(gate, claims("nora", "b-user-1"))).decision).toBe("allow");
+    expect((await decide(gate, claims("otto", "b-user-2"))).reason_code).toBe("BUDGET_SPENT");
+    const other = await rig.token({ subject: "somebody" });
+    const third = await gate.post("/v1/gate/decide", claims("nora", "b-user-3"), other);
+    expect(third.json).toMatchObject({ decision: "allow" });
   });
 });
 

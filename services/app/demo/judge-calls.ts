@@ -22,7 +22,13 @@ export async function judgeCalls(world: World): Promise<void> {
   };
 
   await judge(world, "codex", allowed, "allow", "an ordinary call is allowed and gets a capability");
-  await judge(world, "claude-code", unlisted, "deny", "a recorded call of an unlisted MCP tool is denied");
+  await judge(
+    world,
+    "claude-code",
+    unlisted,
+    "require_approval",
+    "a recorded call of an unlisted MCP tool is denied until a person agrees",
+  );
   await judge(
     world,
     "codex",
@@ -36,7 +42,7 @@ async function judge(
   world: World,
   runtime: string,
   payload: Record<string, unknown>,
-  expected: "allow" | "deny",
+  expected: "allow" | "deny" | "require_approval",
   claim: string,
 ): Promise<void> {
   const answer = await world.postHook(runtime, payload);
@@ -50,7 +56,7 @@ async function judge(
   world.show("because", `${row?.reason_code ?? "?"} · rules: ${row?.matched_rules.join(", ") ?? "-"}`);
   const right =
     row?.decision === expected &&
-    (expected === "deny" ? saysNo(answer.body) : !saysNo(answer.body) && row.capability_id !== null);
+    (expected === "allow" ? !saysNo(answer.body) && row.capability_id !== null : saysNo(answer.body));
   world.claim(
     claim,
     right,

@@ -14,7 +14,8 @@ export async function repeatDelivery(world: World): Promise<void> {
   const answers = await Promise.all(
     Array.from({ length: copies }, () => world.postHook(session.runtime, payload)),
   );
-  const distinct = new Set(answers.map((answer) => JSON.stringify(answer.body))).size;
+  const bodies = [...new Set(answers.map((answer) => JSON.stringify(answer.body)))];
+  const distinct = bodies.length;
   const decisions = await world.count(
     `SELECT count(*) FROM gate.decisions d JOIN gate.sessions s USING (session_key) WHERE s.session_id = $1`,
     [session.sessionId],
@@ -22,7 +23,7 @@ export async function repeatDelivery(world: World): Promise<void> {
   world.claim(
     `one call that arrives ${String(copies)} times at once is one decision, and all get its answer`,
     decisions === 1 && distinct === 1,
-    `${String(decisions)} decision, ${String(distinct)} distinct answer`,
+    `${String(decisions)} decision, ${String(distinct)} distinct answer${distinct === 1 ? "" : `: ${bodies.join(" | ").slice(0, 400)}`}`,
   );
 
   // The outbox is at least once: after a crash the relay publishes again. Here the second copy is put there by hand.
