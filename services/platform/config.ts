@@ -9,6 +9,7 @@ export const databaseUsers = [
   "host",
   "sealer",
   "desk",
+  "exporter",
   "contracts",
   "auditor",
   "analyst",
@@ -67,6 +68,15 @@ const environmentSchema = z.object({
   FABRIC_TOKEN_FILE: optionalText,
   FABRIC_GATE_URL: z.url({ protocol: /^https?$/ }).optional(),
   FABRIC_DESK_URL: z.url({ protocol: /^https?$/ }).optional(),
+  FABRIC_OTLP_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
+  FABRIC_OTLP_PROTOCOL: z.enum(["http", "grpc"]).default("http"),
+  FABRIC_OTLP_HEADERS: z
+    .string()
+    .default("")
+    .transform((text) => text.split(",").filter((one) => one.trim() !== ""))
+    .pipe(z.array(z.string().regex(/^\s*[A-Za-z0-9-]+\s*=/, "headers are name=value,name=value"))),
+  FABRIC_OTLP_HOLD_MS: z.coerce.number().int().min(0).max(86_400_000).default(30_000),
+  FABRIC_TRACE_RETENTION_DAYS: z.coerce.number().int().min(1).max(3_650).default(14),
   ...Object.fromEntries(
     databaseUsers.map((user) => [`FABRIC_DATABASE_URL_${user.toUpperCase()}`, url.optional()]),
   ),
@@ -107,6 +117,15 @@ export interface Config {
     readonly url: string;
     readonly username: string | undefined;
     readonly password: string | undefined;
+  };
+  /** Where spans go; off without an endpoint. */
+  readonly otlp: {
+    readonly endpoint: string | undefined;
+    readonly protocol: "http" | "grpc";
+    readonly headers: Readonly<Record<string, string>>;
+    /** A trace that was quiet for this long is sent as it is. */
+    readonly holdMs: number;
+    readonly retentionDays: number;
   };
   readonly databaseUrls: Readonly<Partial<Record<DatabaseUser, string>>>;
   readonly kekFile: string | undefined;
@@ -216,6 +235,18 @@ function toConfig(one: Environment): Config {
       username: one.FABRIC_REGISTRY_USERNAME,
       password: one.FABRIC_REGISTRY_PASSWORD,
     },
+    otlp: {
+      endpoint: one.FABRIC_OTLP_ENDPOINT,
+      protocol: one.FABRIC_OTLP_PROTOCOL,
+      headers: Object.fromEntries(
+        one.FABRIC_OTLP_HEADERS.map((line) => {
+          const equals = line.indexOf("=");
+          return [line.slice(0, equals).trim().toLowerCase(), line.slice(equals + 1).trim()];
+        }),
+      ),
+      holdMs: one.FABRIC_OTLP_HOLD_MS,
+      retentionDays: one.FABRIC_TRACE_RETENTION_DAYS,
+    },
     databaseUrls,
     kekFile: one.FABRIC_KEK_FILE,
     authKeysFile: one.FABRIC_AUTH_KEYS_FILE,
@@ -249,6 +280,8 @@ export function databaseUrl(config: Config, user: DatabaseUser): string {
 export function describeConfig(config: Config): Record<string, unknown> {
   return JSON.parse(
     JSON.stringify(config, (key, value: unknown) => {
+      // Headers of a collector are mostly its keys.
+      if (key === "headers") return Object.keys(value as object).map((name) => `${name}: [masked]`);
       if (typeof value !== "string") return value;
       if (key === "password") return "[masked]";
       return value.replace(/^([a-z]+:\/\/[^:/@]+):[^@]+@/, "$1:[masked]@");

@@ -18,6 +18,7 @@ export const migrationOwners = [
   "outbox",
   "gate",
   "host",
+  "exporters",
   "audit",
   "analytics",
 ] as const;
