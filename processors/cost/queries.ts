@@ -144,3 +144,29 @@ export async function loadUnpricedCalls(
   );
   return found.rows;
 }
+
+/** A budget in one of its periods. */
+export interface BudgetLine {
+  readonly budget_id: string;
+  readonly tenant_id: string;
+  readonly scope: string;
+  readonly scope_id: string;
+  readonly period: string;
+  readonly spent_micros: bigint;
+  readonly soft_micros: bigint | null;
+  readonly hard_micros: bigint | null;
+}
+
+/** Budgets in the periods that a day belongs to, the fullest first. */
+export async function loadBudgets(
+  tx: Transaction,
+  question: { readonly day: string; readonly tenantId: string | null },
+): Promise<readonly BudgetLine[]> {
+  const found = await tx.query<BudgetLine>(
+    `SELECT budget_id, tenant_id, scope, scope_id, period, spent_micros, soft_micros, hard_micros FROM cost.budget_state
+      WHERE period = ANY (ARRAY[$1, left($1, 7)]) AND ($2::text IS NULL OR tenant_id = $2)
+      ORDER BY spent_micros::numeric / coalesce(hard_micros, soft_micros) DESC, budget_id, tenant_id, scope_id`,
+    [question.day, question.tenantId],
+  );
+  return found.rows;
+}

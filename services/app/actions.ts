@@ -8,12 +8,13 @@ import { fileExists } from "../stack/machine.ts";
 import { approvalActions } from "./approval-actions.ts";
 import { capabilityActions } from "./capability-actions.ts";
 import { contractActions } from "./contract-actions.ts";
+import { costActions } from "./cost-actions.ts";
 import { decideAction } from "./decide-action.ts";
 import { runDemo } from "./demo/run-demo.ts";
+import { loadProcessors } from "./load-processors.ts";
 import type { Place } from "./place.ts";
 import { localFiles } from "./place.ts";
 import { policyActions } from "./policy-actions.ts";
-import { processors } from "./processors.ts";
 import { readActions } from "./read-actions.ts";
 import { serveRoles, toRoles } from "./serve.ts";
 import { simulateActions } from "./simulate-actions.ts";
@@ -52,6 +53,7 @@ export function createActions(place: Place): Actions {
     ...simulateActions(configOf),
     ...approvalActions(configOf),
     ...capabilityActions(configOf),
+    ...costActions(place, configOf),
     ...takeoverActions(configOf),
     demo: (common, { once }) => runDemo(place, common, once),
     async serve(common, { roles }) {
@@ -61,7 +63,7 @@ export function createActions(place: Place): Actions {
         log: createLog({ service: "fabric", level: config.logLevel }),
         metrics: createMetrics({ processMetrics: true }),
       };
-      await serveRoles(around, toRoles(roles, processors), starters, common.signal, () => undefined);
+      await serveRoles(around, toRoles(roles, await loadProcessors(config, place)), starters, common.signal, () => undefined);
       return { json: { stopped: true }, text: "" };
     },
     async configCheck(common) {

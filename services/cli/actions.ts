@@ -129,6 +129,31 @@ export interface Actions {
       note: string | undefined;
     } & AsPerson,
   ): Promise<Report>;
+  costReport(
+    common: Common,
+    options: {
+      by: string;
+      period: string | undefined;
+      tenant: string | undefined;
+      limit: number;
+    },
+  ): Promise<Report>;
+  costBudgets(common: Common, options: { tenant: string | undefined }): Promise<Report>;
+  costCheck(common: Common): Promise<Report>;
+  costCorrect(
+    common: Common,
+    options: {
+      event: string | undefined;
+      account: string | undefined;
+      amount: string;
+      cause: string;
+      id: string | undefined;
+    } & AsPerson,
+  ): Promise<Report>;
+  costReprice(
+    common: Common,
+    options: { tenant: string | undefined; limit: number; dryRun: boolean } & AsPerson,
+  ): Promise<Report>;
   tail(
     common: Common,
     options: { types: readonly string[]; fromBeginning: boolean; limit: number | undefined },

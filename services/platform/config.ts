@@ -68,6 +68,8 @@ const environmentSchema = z.object({
   FABRIC_TOKEN_FILE: optionalText,
   FABRIC_GATE_URL: z.url({ protocol: /^https?$/ }).optional(),
   FABRIC_DESK_URL: z.url({ protocol: /^https?$/ }).optional(),
+  FABRIC_PRICES_DIR: optionalText,
+  FABRIC_BUDGETS_FILE: optionalText,
   FABRIC_OTLP_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
   FABRIC_OTLP_PROTOCOL: z.enum(["http", "grpc"]).default("http"),
   FABRIC_OTLP_HEADERS: z
@@ -100,6 +102,8 @@ export interface Config {
   };
   /** Where people's commands on the queue are answered. */
   readonly desk: { readonly port: number; readonly url: string | undefined };
+  /** Price lists (a folder of YAML files) and budgets; the package brings examples of both. */
+  readonly cost: { readonly pricesDir: string | undefined; readonly budgetsFile: string | undefined };
   readonly kafka: {
     readonly brokers: readonly string[];
     readonly tls: boolean;
@@ -216,6 +220,7 @@ function toConfig(one: Environment): Config {
       spoolFile: one.FABRIC_GATE_SPOOL_FILE,
     },
     desk: { port: one.FABRIC_DESK_PORT, url: one.FABRIC_DESK_URL },
+    cost: { pricesDir: one.FABRIC_PRICES_DIR, budgetsFile: one.FABRIC_BUDGETS_FILE },
     kafka: {
       brokers: one.FABRIC_KAFKA_BROKERS,
       tls: one.FABRIC_KAFKA_TLS,

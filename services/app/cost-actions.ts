@@ -1,0 +1,196 @@
+import { toAccount } from "../../processors/cost/account.ts";
+import { toDecimal } from "../../processors/cost/money.ts";
+import type { BookedCall, BudgetLine, CostDimension } from "../../processors/cost/queries.ts";
+import {
+  costDimensions,
+  loadBudgets,
+  loadCostReport,
+  loadUnpricedCalls,
+} from "../../processors/cost/queries.ts";
+import type { ModelPrice } from "../../processors/cost/prices.ts";
+import { findPriceInHindsight } from "../../processors/cost/prices.ts";
+import { toTokenAmounts } from "../../processors/cost/words.ts";
+import { Fault } from "../../schemas/faults.ts";
+import type { Actions, Common } from "../cli/actions.ts";
+import { toTable } from "../cli/report.ts";
+import { systemClock } from "../platform/clock.ts";
+import type { Config } from "../platform/config.ts";
+import type { Database } from "../platform/postgres.ts";
+import { toReportPeriod } from "./cost-period.ts";
+import { renderCostReport } from "./cost-text.ts";
+import { callDesk } from "./gate-client.ts";
+import { loadCostSettings } from "./load-processors.ts";
+import { operatorToken } from "./operator-token.ts";
+import type { Place } from "./place.ts";
+import { serviceDatabase } from "./wiring.ts";
+
+type CostActions = Pick<Actions, "costReport" | "costBudgets" | "costCheck" | "costCorrect" | "costReprice">;
+
+const roleHint =
+  "this needs the role admin of the tenant, which no agent's token has; `fabric tokens issue --role admin` makes such a token";
+
+/** `fabric cost …`: reading as the auditor, correcting over the desk's HTTP API, as a person. */
+export function costActions(place: Place, configOf: (common: Common) => Promise<Config>): CostActions {
+  async function withAuditor<T>(config: Config, work: (database: Database) => Promise<T>): Promise<T> {
+    const database = serviceDatabase(config, "auditor", { maxConnections: 1 });
+    try {
+      return await work(database);
+    } finally {
+      await database.end();
+    }
+  }
+  return {
+    async costReport(common, { by, period, tenant, limit }) {
+      if (!isDimension(by))
+        throw new Fault("USAGE", `\`${by}\` is no dimension; ${costDimensions.join(", ")} are`);
+      const { fromDay, toDay, name } = toReportPeriod(period, systemClock.nowMs());
+      const report = await withAuditor(await configOf(common), (database) =>
+        loadCostReport(database, { by, fromDay, toDay, tenantId: tenant ?? null, limit }),
+      );
+      return {
+        json: {
+          by,
+          period: { from: fromDay, to: toDay },
+          tenant: tenant ?? null,
+          currency: "USD",
+          ...report,
+        },
+        text: renderCostReport(by, name, report),
+      };
+    },
+    async costBudgets(common, { tenant }) {
+      const day = new Date(systemClock.nowMs()).toISOString().slice(0, 10);
+      const lines = await withAuditor(await configOf(common), (database) =>
+        loadBudgets(database, { day, tenantId: tenant ?? null }),
+      );
+      const isOver = lines.some((one) => one.hard_micros !== null && one.spent_micros >= one.hard_micros);
+      return { json: lines, text: renderBudgets(lines), exit: isOver ? 1 : 0 };
+    },
+    async costCheck(common) {
+      const { prices, budgets } = await loadCostSettings(await configOf(common), place);
+      const counts = { models: prices.models.length, tools: prices.tools.length, budgets: budgets.length };
+      return {
+        json: counts,
+        text: `${String(counts.models)} prices of models, ${String(counts.tools)} of tools, ${String(counts.budgets)} budgets: no fault`,
+      };
+    },
+    async costCorrect(common, { event, account, amount, cause, id, tokenFile }) {
+      if (!/^-?\d{1,15}$/.test(amount))
+        throw new Fault("USAGE", `\`${amount}\` is no whole number of millionths`);
+      if ((event === undefined) === (account === undefined))
+        throw new Fault("USAGE", "give --event or --account");
+      const config = await configOf(common);
+      const token = await operatorToken(config, common, { roles: ["admin"], tokenFile });
+      const done = await callDesk(config, {
+        method: "POST",
+        path: "/v1/cost/corrections",
+        token,
+        roleHint,
+        body: {
+          amount_micros: Number(amount),
+          cause,
+          ...(event === undefined ? { account } : { corrects_event_id: event }),
+          ...(id === undefined ? {} : { correction_id: id }),
+        },
+      });
+      return { json: done, text: `booked ${toDecimal(BigInt(amount))} USD; the ledger has it in a moment` };
+    },
+    async costReprice(common, { tenant, limit, dryRun, tokenFile }) {
+      const config = await configOf(common);
+      const { prices } = await loadCostSettings(config, place);
+      const calls = await withAuditor(config, (database) =>
+        loadUnpricedCalls(database, { tenantId: tenant ?? null, limit }),
+      );
+      const priced = calls.flatMap((call) => {
+        const micros = toHindsight(call, prices.models);
+        return micros === null ? [] : [{ call, micros }];
+      });
+      const tenants = new Set(priced.map(({ call }) => call.tenant_id));
+      if (tenants.size > 1)
+        throw new Fault("USAGE", `name a tenant with --tenant: ${[...tenants].join(", ")}`);
+      const [tenantId] = tenants;
+      if (!dryRun && tenantId !== undefined) {
+        const token = await operatorToken(config, common, { roles: ["admin"], tokenFile, tenant: tenantId });
+        for (const { call, micros } of priced) {
+          common.signal.throwIfAborted();
+          await callDesk(config, {
+            method: "POST",
+            path: "/v1/cost/corrections",
+            token,
+            roleHint,
+            body: {
+              // Named after the call: a second run, or two at once, book it once.
+              correction_id: `reprice:${call.event_id}`,
+              corrects_event_id: call.event_id,
+              amount_micros: Number(micros),
+              cause: "repriced",
+            },
+          });
+        }
+      }
+      const total = priced.reduce((sum, one) => sum + one.micros, 0n);
+      const left = calls.length - priced.length;
+      const word = dryRun ? "would be booked" : "are booked";
+      return {
+        json: { repriced: priced.length, amount_micros: total, without_price: left, dry_run: dryRun },
+        text: `${String(priced.length)} calls ${word} with ${toDecimal(total)} USD; ${String(left)} have no price still`,
+      };
+    },
+  };
+}
+
+function isDimension(by: string): by is CostDimension {
+  return (costDimensions as readonly string[]).includes(by);
+}
+
+/** What a call costs by the list as it is now; null without a price. */
+function toHindsight(call: BookedCall, models: readonly ModelPrice[]): bigint | null {
+  const price = findPriceInHindsight(models, call.model ?? "", call.recorded_at.getTime());
+  if (price === null) return null;
+  const amounts = toTokenAmounts(
+    {
+      uncached: call.uncached_input_tokens,
+      cached: call.cached_input_tokens,
+      written: call.cache_write_tokens,
+      output: call.output_tokens,
+    },
+    price,
+  );
+  return amounts.uncached + amounts.cached + amounts.written + amounts.output;
+}
+
+/** The account of a correction of a call: the same dimensions that the call counts in. */
+export function toCorrectionAccount(call: BookedCall): string {
+  return toAccount({
+    name: `spend:${call.kind}`,
+    model: call.model,
+    tool: call.tool,
+    user: call.user_id,
+    agent: call.agent_id,
+    runtime: call.runtime_kind,
+    environment: call.environment,
+  });
+}
+
+function renderBudgets(lines: readonly BudgetLine[]): string {
+  if (lines.length === 0) return "nothing was spent in the periods that run";
+  const show = (micros: bigint | null): string => (micros === null ? "" : toDecimal(micros));
+  return toTable(
+    ["BUDGET", "TENANT", "SCOPE", "OF", "PERIOD", "SPENT", "SOFT", "HARD", "STATE"],
+    lines.map((one) => [
+      one.budget_id,
+      one.tenant_id,
+      one.scope,
+      one.scope_id,
+      one.period,
+      show(one.spent_micros),
+      show(one.soft_micros),
+      show(one.hard_micros),
+      one.hard_micros !== null && one.spent_micros >= one.hard_micros
+        ? "over hard"
+        : one.soft_micros !== null && one.spent_micros >= one.soft_micros
+          ? "over soft"
+          : "",
+    ]),
+  );
+}
