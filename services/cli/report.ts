@@ -8,6 +8,9 @@ export interface Report {
   readonly exit?: ExitCode;
 }
 
+/** Longest rule under the last column, whose cells may run on. */
+const lastRuleMaxChars = 40;
+
 /** Rows as aligned columns; the header is the keys' order given. */
 export function toTable(headers: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = headers.map((header, column) =>
@@ -18,5 +21,8 @@ export function toTable(headers: readonly string[], rows: readonly (readonly str
       .map((cell, column) => cell.padEnd(widths[column] ?? 0))
       .join("  ")
       .trimEnd();
-  return [line(headers), line(widths.map((width) => "─".repeat(width))), ...rows.map(line)].join("\n");
+  const rules = widths.map((width, column) =>
+    "─".repeat(column === widths.length - 1 ? Math.min(width, lastRuleMaxChars) : width),
+  );
+  return [line(headers), line(rules), ...rows.map(line)].join("\n");
 }
