@@ -62,6 +62,7 @@ export const faultTable = {
   TAKEOVER_HELD: { kind: "refused", status: 409, exit: 1, text: "somebody else works on this item" },
   TAKEOVER_CLOSED: { kind: "refused", status: 409, exit: 1, text: "the item is closed already" },
   DESK_UNREACHABLE: { kind: "transient", status: 503, exit: 3, text: "the desk does not answer" },
+  COST_UNKNOWN: { kind: "refused", status: 404, exit: 1, text: "the ledger has no such cost" },
   OVERLOADED: { kind: "transient", status: 503, exit: 3, text: "too much work is waiting" },
   GATE_UNREACHABLE: { kind: "transient", status: 503, exit: 3, text: "the gate does not answer" },
   GATE_TIMEOUT: { kind: "transient", status: 503, exit: 3, text: "the decision's time budget ran out" },

@@ -2,6 +2,7 @@ import { loadEvidence } from "../../processors/takeover/queries.ts";
 import { createDesk } from "../desk/server.ts";
 import { systemClock } from "../platform/clock.ts";
 import { requireSetting } from "../platform/config.ts";
+import { loadCorrectedCall } from "./corrected-call.ts";
 import { createLocalAuthenticator } from "./local-authenticator.ts";
 import type { RunningService, Surroundings } from "./wiring.ts";
 import { codecWhenRegistered, registryOf, serviceDatabase } from "./wiring.ts";
@@ -44,6 +45,7 @@ export async function startDesk(around: Surroundings, signal: AbortSignal): Prom
     metrics,
     authenticator,
     loadEvidence,
+    loadCorrectedCall,
     probes,
   });
   const address = await desk.app.listen({ host: config.http.host, port: config.desk.port });

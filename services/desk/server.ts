@@ -3,6 +3,8 @@ import { createHttpServer } from "../platform/http.ts";
 import type { HttpServer, Probe } from "../platform/http.ts";
 import type { Log } from "../platform/log.ts";
 import type { Metrics } from "../platform/metrics.ts";
+import type { LoadCorrectedCall } from "./correct-cost.ts";
+import { costAccess, registerCostRoutes } from "./cost-routes.ts";
 import type { DeskDeps } from "./desk-deps.ts";
 import type { LoadEvidence } from "./item-evidence.ts";
 import { deskAccess, registerDeskRoutes } from "./routes.ts";
@@ -13,6 +15,7 @@ export interface DeskOptions extends DeskDeps {
   readonly metrics: Metrics;
   readonly authenticator: Authenticator;
   readonly loadEvidence: LoadEvidence;
+  readonly loadCorrectedCall: LoadCorrectedCall;
   readonly probes: Readonly<Record<string, Probe>>;
   /** Between two looks at due times. */
   readonly watchEveryMs?: number;
@@ -33,11 +36,12 @@ export function createDesk(options: DeskOptions): Desk {
     log: options.log,
     metrics: options.metrics,
     authenticator: options.authenticator,
-    access: deskAccess,
+    access: { ...deskAccess, ...costAccess },
     probes: options.probes,
     bodyLimitBytes,
   });
   registerDeskRoutes(app, options);
+  registerCostRoutes(app, options);
   const watch = startSlaWatch(options, options.watchEveryMs);
   return {
     app,

@@ -1,0 +1,68 @@
+import { z } from "zod";
+import { Fault } from "../../schemas/faults.ts";
+import type { AccessTable, HttpServer, ReceivedBody } from "../platform/http.ts";
+import type { LoadCorrectedCall } from "./correct-cost.ts";
+import { correctCost } from "./correct-cost.ts";
+import type { DeskDeps } from "./desk-deps.ts";
+
+/** Who may add to the ledger: money is the tenant's own administrator's. */
+export const costAccess = {
+  "POST /v1/cost/corrections": ["admin"],
+} as const satisfies AccessTable;
+
+const correctionSchema = z
+  .strictObject({
+    correction_id: z
+      .string()
+      .regex(/^[\x21-\x7e]{1,128}$/, "printable characters without spaces")
+      .optional(),
+    corrects_event_id: z
+      .string()
+      .regex(/^evt_[0-9a-f-]{36}$/, "an event id")
+      .optional(),
+    account: z
+      .string()
+      .regex(/^spend[\x21-\x7e]{0,500}$/, "an account begins with `spend`")
+      .optional(),
+    amount_micros: z.number().int().min(Number.MIN_SAFE_INTEGER).max(Number.MAX_SAFE_INTEGER),
+    cause: z.string().trim().min(1).max(2_000),
+  })
+  .refine((one) => (one.account === undefined) !== (one.corrects_event_id === undefined), {
+    path: ["account"],
+    message: "give corrects_event_id or account, and not both",
+  });
+
+/** Adds the route by which people correct the ledger; give `costAccess` to the server. */
+export function registerCostRoutes(
+  app: HttpServer,
+  deps: DeskDeps & { readonly loadCorrectedCall: LoadCorrectedCall },
+): void {
+  app.post("/v1/cost/corrections", async (request, reply) => {
+    const { caller } = request;
+    if (caller === null) throw new Fault("INTERNAL", "a route without a caller");
+    const parsed = correctionSchema.safeParse((request.body as ReceivedBody | undefined | null)?.json);
+    if (!parsed.success) {
+      const faults = parsed.error.issues.map(
+        (one) => `${one.path.map(String).join(".") || "request"}: ${one.message}`,
+      );
+      throw new Fault("REQUEST_INVALID", faults.slice(0, 10).join("; "));
+    }
+    const { correction_id, corrects_event_id, account, amount_micros, cause } = parsed.data;
+    const done = await correctCost(deps, {
+      tenantId: caller.tenantId,
+      correctionId: correction_id ?? null,
+      about:
+        corrects_event_id === undefined ? { account: account ?? "spend" } : { eventId: corrects_event_id },
+      amountMicros: BigInt(amount_micros),
+      cause,
+      by: caller.subject,
+    });
+    return reply.code(201).send({
+      event_id: done.eventId,
+      correction_id: done.correctionId,
+      account: done.account,
+      amount_micros,
+      author: caller.subject,
+    });
+  });
+}
