@@ -20,6 +20,7 @@ import { serveRoles, toRoles } from "./serve.ts";
 import { simulateActions } from "./simulate-actions.ts";
 import { stackActions } from "./stack-actions.ts";
 import { startDesk } from "./start-desk.ts";
+import { startExporter } from "./start-exporter.ts";
 import { startGate } from "./start-gate.ts";
 import { startOperations } from "./start-operations.ts";
 import { startProcessors } from "./start-processors.ts";
@@ -34,6 +35,7 @@ const starters = {
   relay: startRelay,
   sealer: startSealer,
   desk: startDesk,
+  exporter: startExporter,
   processors: startProcessors,
   operations: startOperations,
 };

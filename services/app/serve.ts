@@ -9,6 +9,7 @@ export interface RoleStarters {
   relay(around: Surroundings, fatal: (error: unknown) => void): RunningService;
   sealer(around: Surroundings, signal: AbortSignal): Promise<RunningService>;
   desk(around: Surroundings, signal: AbortSignal): Promise<RunningService>;
+  exporter(around: Surroundings): RunningService;
   processors(
     around: Surroundings,
     processors: readonly Processor[],
@@ -24,17 +25,24 @@ export interface Roles {
   readonly relay: boolean;
   readonly sealer: boolean;
   readonly desk: boolean;
+  /** Among all roles it runs where an endpoint is configured. */
+  readonly exporter: "off" | "on" | "when_configured";
   readonly processors: readonly Processor[];
 }
 
 /** `gate relay`, `processor audit`, or nothing for all; throws USAGE on a word that is no role. */
 export function toRoles(words: readonly string[], known: readonly Processor[]): Roles {
-  if (words.length === 0) return { gate: true, relay: true, sealer: true, desk: true, processors: known };
+  if (words.length === 0) {
+    const all = { gate: true, relay: true, sealer: true, desk: true } as const;
+    return { ...all, exporter: "when_configured", processors: known };
+  }
   const chosen = new Set<Processor>();
   const roles = { gate: false, relay: false, sealer: false, desk: false };
+  let exporter: Roles["exporter"] = "off";
   for (let index = 0; index < words.length; index += 1) {
     const word = words[index] ?? "";
     if (word === "gate" || word === "relay" || word === "sealer" || word === "desk") roles[word] = true;
+    else if (word === "exporter") exporter = "on";
     else if (word === "processor") {
       index += 1;
       const found = known.find((one) => one.name === words[index]);
@@ -48,11 +56,11 @@ export function toRoles(words: readonly string[], known: readonly Processor[]): 
     } else {
       throw new Fault(
         "USAGE",
-        `\`${word}\` is no role; roles are gate, relay, sealer, desk, processor <name>`,
+        `\`${word}\` is no role; roles are gate, relay, sealer, desk, exporter, processor <name>`,
       );
     }
   }
-  return { ...roles, processors: [...chosen] };
+  return { ...roles, exporter, processors: [...chosen] };
 }
 
 /**
@@ -75,6 +83,8 @@ export async function serveRoles(
     if (roles.sealer) running.push(await starters.sealer(around, signal));
     if (roles.processors.length > 0)
       running.push(await starters.processors(around, roles.processors, signal));
+    if (roles.exporter === "on" || (roles.exporter !== "off" && around.config.otlp.endpoint !== undefined))
+      running.push(starters.exporter(around));
     if (roles.desk) running.push(await starters.desk(around, signal));
     if (roles.gate) running.push(await starters.gate(around, signal));
     running.push(await starters.operations(around, running));
