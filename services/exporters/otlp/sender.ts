@@ -1,0 +1,93 @@
+import { DiagLogLevel, diag } from "@opentelemetry/api";
+import { OTLPTraceExporter as GrpcExporter } from "@opentelemetry/exporter-trace-otlp-grpc";
+import { OTLPTraceExporter as HttpExporter } from "@opentelemetry/exporter-trace-otlp-proto";
+import { resourceFromAttributes } from "@opentelemetry/resources";
+import type { SpanExporter } from "@opentelemetry/sdk-trace-base";
+import type { OutgoingSpan } from "./readable-span.ts";
+import { toReadableSpan } from "./readable-span.ts";
+
+/** What became of one batch. */
+export type SendOutcome =
+  | { readonly kind: "sent" }
+  /** The collector is away, busy, or does not let us in: the same batch later. */
+  | { readonly kind: "away"; readonly error: unknown }
+  /** It will never take this batch: something in it is wrong, or there is too much of it. */
+  | { readonly kind: "refused"; readonly error: unknown };
+
+/** One connection to a collector. */
+export interface SpanSender {
+  send(spans: readonly OutgoingSpan[]): Promise<SendOutcome>;
+  close(): Promise<void>;
+}
+
+export interface SenderOptions {
+  readonly endpoint: string;
+  readonly protocol: "http" | "grpc";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly environment: string;
+  readonly timeoutMs: number;
+  /** Spans that the collector took and threw away, and why. They are not sent again: the protocol forbids it. */
+  readonly onRejected: (spans: number, message: string) => void;
+}
+
+/** The SDK's exporter for the protocol. */
+export function createSender(options: SenderOptions): SpanSender {
+  const exporter = createExporter(options);
+  const resource = resourceFromAttributes({
+    "service.name": "policy-hook-fabric",
+    "deployment.environment.name": options.environment,
+  });
+  hearPartialSuccess(options.onRejected);
+  return {
+    send: (spans) =>
+      new Promise((resolve) => {
+        exporter.export(
+          spans.map((one) => toReadableSpan(one, resource)),
+          ({ code, error }) => resolve(code === 0 ? { kind: "sent" } : toFailure(error)),
+        );
+      }),
+    close: () => exporter.shutdown(),
+  };
+}
+
+function createExporter({ endpoint, protocol, headers, timeoutMs }: SenderOptions): SpanExporter {
+  if (protocol === "http") {
+    const url = new URL(endpoint);
+    if (!url.pathname.endsWith("/v1/traces")) url.pathname = `${url.pathname.replace(/\/$/, "")}/v1/traces`;
+    return new HttpExporter({ url: url.href, headers: { ...headers }, timeoutMillis: timeoutMs });
+  }
+  type Metadata = NonNullable<NonNullable<ConstructorParameters<typeof GrpcExporter>[0]>["metadata"]>;
+  // The exporter copies what it is given entry by entry; of the class behind it it asks for nothing else.
+  const metadata = { clone: () => ({ getMap: () => ({ ...headers }) }) } as unknown as Metadata;
+  return new GrpcExporter({ url: endpoint, metadata, timeoutMillis: timeoutMs });
+}
+
+/** HTTP statuses and gRPC codes that say something of the batch, not of the collector or of our rights there. */
+const refusedStatuses: ReadonlySet<number> = new Set([400, 413, 415, 422]);
+const refusedCodes: ReadonlySet<number> = new Set([3, 8, 11]);
+
+function toFailure(error: unknown): SendOutcome {
+  const code = (error as { readonly code?: unknown } | undefined)?.code;
+  const isRefused = typeof code === "number" && (refusedStatuses.has(code) || refusedCodes.has(code));
+  return { kind: isRefused ? "refused" : "away", error };
+}
+
+const partialSuccess = "Received Partial Success response:";
+
+/** The SDK tells of a partial success in its own log and nowhere else. */
+function hearPartialSuccess(onRejected: SenderOptions["onRejected"]): void {
+  const hear = (message: string, ...rest: readonly unknown[]): void => {
+    if (message !== partialSuccess) return;
+    const [text] = rest;
+    const told = (typeof text === "string" ? JSON.parse(text) : {}) as {
+      readonly rejectedSpans?: number | string;
+      readonly errorMessage?: string;
+    };
+    onRejected(Number(told.rejectedSpans ?? 0), told.errorMessage ?? "");
+  };
+  const silent = (): void => undefined;
+  diag.setLogger(
+    { error: silent, warn: hear, info: silent, debug: silent, verbose: silent },
+    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+  );
+}
