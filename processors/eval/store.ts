@@ -1,0 +1,110 @@
+import type { Transaction } from "../kit/transaction.ts";
+import { toEpisodesText } from "./episode-text.ts";
+import type { Fact } from "./fact.ts";
+import type { Label } from "./label.ts";
+import type { Link } from "./link.ts";
+
+export type Change =
+  | { readonly kind: "fact"; readonly row: Fact; readonly links: readonly Link[] }
+  | { readonly kind: "label"; readonly row: Label };
+
+/**
+ * Adds to the ledgers, and judges the episodes that they touch anew: what a row says never depends on what came first.
+ * INVARIANT: test/property/eval.test.ts "has equal tables whatever the order and the batches, with everything twice".
+ */
+export async function applyChanges(tx: Transaction, changes: readonly Change[]): Promise<void> {
+  const labels = changes.flatMap((one) => (one.kind === "label" ? [one.row] : []));
+  const facts = changes.flatMap((one) => (one.kind === "fact" ? [one.row] : []));
+  if (labels.length > 0) {
+    await tx.query({
+      name: "eval-add-labels",
+      text: `INSERT INTO labels SELECT * FROM json_populate_recordset(NULL::labels, $1::json)
+        ON CONFLICT (event_id) DO NOTHING`,
+      values: [JSON.stringify(labels)],
+    });
+  }
+  if (facts.length === 0) return;
+  const touched = await addFacts(tx, facts);
+  if (touched.length === 0) return;
+  await addLinks(
+    tx,
+    changes.flatMap((one) => (one.kind === "fact" ? one.links : [])),
+  );
+  await judgeEpisodes(tx, touched);
+}
+
+/**
+ * Facts that are new, and their episodes. Each sum is a row that stays locked to the end of the transaction, taken in one
+ * order: two batches of one episode come one after the other, and the second judges what both brought.
+ */
+async function addFacts(tx: Transaction, facts: readonly Fact[]): Promise<readonly string[]> {
+  const added = await tx.query<{ episode_id: string }>({
+    name: "eval-add-facts",
+    text: `WITH fresh AS (
+        INSERT INTO facts SELECT * FROM json_populate_recordset(NULL::facts, $1::json)
+        ON CONFLICT (event_id) DO NOTHING RETURNING *
+      )
+      INSERT INTO totals AS t (episode_id, tenant_id, events, call_facts, prompts, subagents, model_calls, input_tokens,
+        cached_input_tokens, output_tokens, cost_micros)
+      SELECT * FROM (
+        SELECT episode_id, min(tenant_id), ${sumsText} FROM fresh GROUP BY episode_id
+      ) AS s ORDER BY episode_id
+      ON CONFLICT (episode_id) DO UPDATE SET events = t.events + EXCLUDED.events,
+        call_facts = t.call_facts + EXCLUDED.call_facts, prompts = t.prompts + EXCLUDED.prompts,
+        subagents = t.subagents + EXCLUDED.subagents, model_calls = t.model_calls + EXCLUDED.model_calls,
+        input_tokens = t.input_tokens + EXCLUDED.input_tokens,
+        cached_input_tokens = t.cached_input_tokens + EXCLUDED.cached_input_tokens,
+        output_tokens = t.output_tokens + EXCLUDED.output_tokens, cost_micros = t.cost_micros + EXCLUDED.cost_micros
+      RETURNING episode_id`,
+    values: [JSON.stringify(facts)],
+  });
+  return added.rows.map((row) => row.episode_id);
+}
+
+/** Sums over facts, in the order of the columns of `totals`. */
+export const sumsText = `count(*) AS events, count(call_key) AS call_facts,
+  count(*) FILTER (WHERE kind = 'prompt') AS prompts, count(*) FILTER (WHERE kind = 'subagent') AS subagents,
+  count(*) FILTER (WHERE kind = 'model') AS model_calls, coalesce(sum(input_tokens), 0)::bigint AS input_tokens,
+  coalesce(sum(cached_input_tokens), 0)::bigint AS cached_input_tokens,
+  coalesce(sum(output_tokens), 0)::bigint AS output_tokens, coalesce(sum(cost_micros), 0)::bigint AS cost_micros`;
+
+async function addLinks(tx: Transaction, links: readonly Link[]): Promise<void> {
+  if (links.length === 0) return;
+  await tx.query({
+    name: "eval-add-links",
+    text: `INSERT INTO links AS l
+      SELECT min(tenant_id), episode_id, link, min(first_seen_at)
+      FROM json_populate_recordset(NULL::links, $1::json) GROUP BY episode_id, link ORDER BY episode_id, link
+      ON CONFLICT (episode_id, link) DO UPDATE SET first_seen_at = EXCLUDED.first_seen_at
+      WHERE EXCLUDED.first_seen_at < l.first_seen_at`,
+    values: [JSON.stringify(links)],
+  });
+}
+
+const judgedColumns = [
+  ...["tenant_id", "correlation_id", "environment", "runtime_kind", "user_id", "session_id", "model"],
+  ...[
+    "working_directory",
+    "goal",
+    "started_at",
+    "last_event_at",
+    "state",
+    "steps",
+    "calls",
+    "allowed",
+    "denied",
+  ],
+  ...["held", "ungated", "succeeded", "failed", "stumbles", "recoveries"],
+];
+
+async function judgeEpisodes(tx: Transaction, episodeIds: readonly string[]): Promise<void> {
+  await tx.query({
+    name: "eval-judge-episodes",
+    // What came out the same is not written again: the calls of a long episode are no small row.
+    text: `INSERT INTO episodes AS e (episode_id, ${judgedColumns.join(", ")}) ${toEpisodesText("")}
+      ON CONFLICT (episode_id) DO UPDATE SET ${judgedColumns.map((name) => `${name} = EXCLUDED.${name}`).join(", ")}
+      WHERE (${judgedColumns.map((name) => `e.${name}`).join(", ")})
+        IS DISTINCT FROM (${judgedColumns.map((name) => `EXCLUDED.${name}`).join(", ")})`,
+    values: [episodeIds, "infinity"],
+  });
+}
