@@ -3,7 +3,7 @@ import { toCause } from "../kit/emission.ts";
 import type { Cause as Trigger } from "../kit/emission.ts";
 import type { Cause } from "./causes.ts";
 import { slaMs } from "./causes.ts";
-import { clean, cut } from "./words.ts";
+import { clean, cut, toBounded } from "./words.ts";
 
 /** Types that may open an item, and those that show that none is needed any more. */
 export const evidenceTypes = [
@@ -246,7 +246,9 @@ const keyPartMaxChars = 160;
 
 /** Parts are joined by a sign that none of them holds, so that two keys are never one. */
 function toCauseKey(parts: Judgement["key"]): string {
-  return parts.map((part) => cut(clean(String(part ?? "-")).replaceAll("|", "¦"), keyPartMaxChars)).join("|");
+  return parts
+    .map((part) => toBounded(clean(String(part ?? "-")).replaceAll("|", "¦"), keyPartMaxChars))
+    .join("|");
 }
 
 function toWords(symbol: string): string {
