@@ -319,3 +319,41 @@ describe("a stored allow", () => {
     expect(verified.json).toMatchObject({ valid: true });
   });
 });
+
+describe("everything at once at two gates", () => {
+  it("ends in time, and each promise holds: no lock waits for another in a circle", async () => {
+    const sessions = Array.from({ length: 6 }, (_, index) => `m-${String(index)}`);
+    const commands = [
+      "read-secret",
+      "send-out",
+      "count-one",
+      "ask mixed",
+      "ls",
+      "wait-for-word",
+      "rewrite-me",
+    ];
+    await rig.admin.query("DELETE FROM gate.dated_facts");
+    const answers = await Promise.all(
+      Array.from({ length: 210 }, async (_, index) => {
+        const session = sessions[index % sessions.length] ?? "";
+        const command = commands[(index * 5 + Math.floor(index / 6)) % commands.length] ?? "";
+        const answer = await decide(index % 2 === 0 ? one : two, call(command, session));
+        return { session, command, answer };
+      }),
+    );
+    const reasons = new Set(answers.map(({ answer }) => answer.reason_code));
+    for (const never of ["GATE_TIMEOUT", "GATE_UNAVAILABLE", "OVERLOADED"])
+      expect(reasons).not.toContain(never);
+    for (const session of sessions) {
+      const allowed = (command: string): number =>
+        answers.filter((a) => a.session === session && a.command === command && a.answer.decision === "allow")
+          .length;
+      expect(allowed("count-one")).toBe(1);
+      expect(await labelsOf(session)).toEqual(["secret_read"]);
+      const tickets = answers.filter((a) => a.session === session && a.answer.approval !== undefined);
+      expect(new Set(tickets.map((a) => a.answer.approval?.id)).size).toBe(1);
+    }
+    const conflicts = answers.filter(({ answer }) => answer.reason_code === "CONFLICT").length;
+    expect(conflicts).toBeLessThan(answers.length / 10);
+  });
+});
