@@ -102,6 +102,25 @@ export async function loadTraces(tx: Transaction, keys: readonly TraceKey[]): Pr
   });
 }
 
+/**
+ * Correlations that an id belongs to: a correlation, trace, span, session, decision, approval, capability or effect id.
+ * Events and calls are found through the audit trail, which has an index for them.
+ */
+export async function findTraces(tx: Transaction, id: string, limit: number): Promise<readonly TraceKey[]> {
+  const { rows } = await tx.query<StoredRow>(
+    `SELECT DISTINCT tenant_id, correlation_id FROM (
+      SELECT tenant_id, correlation_id FROM trace.traces WHERE correlation_id = $1
+      UNION ALL SELECT tenant_id, correlation_id FROM trace.spans WHERE span_id = $1
+      UNION ALL SELECT tenant_id, correlation_id FROM trace.spans WHERE identity = ANY ($2::text[])) AS found
+    ORDER BY tenant_id, correlation_id LIMIT $3`,
+    [id, namedTopics.map((topic) => JSON.stringify([topic, id])), limit],
+  );
+  return rows.map((row) => ({ tenantId: row.tenant_id, correlationId: row.correlation_id }));
+}
+
+/** Spans that are named by one id alone. */
+const namedTopics = ["session", "decision", "approval", "capability", "effect", "call"] as const;
+
 function toDelivered(row: DeliveryColumns): Delivered {
   return {
     eventId: row.event_id,

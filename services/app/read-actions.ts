@@ -1,12 +1,15 @@
 import type { Actions, Common } from "../cli/actions.ts";
 import type { TraceRow } from "../cli/trace-tree.ts";
 import { renderTraceTree, toTraceTree } from "../cli/trace-tree.ts";
+import { renderSpanTree } from "../cli/span-tree.ts";
 import type { Config } from "../platform/config.ts";
 import type { Database } from "../platform/postgres.ts";
+import type { TraceTree } from "../../processors/trace/queries.ts";
 import { toUuid } from "../platform/ids.ts";
 import { serviceDatabase } from "./wiring.ts";
 import { renderVerify } from "../audit/render-verify.ts";
 import { loadWho } from "../../processors/audit/queries.ts";
+import { findTraces, loadTraces } from "../../processors/trace/queries.ts";
 import { renderWho } from "../../processors/audit/who.ts";
 import { verifySnapshot } from "./verify-trail.ts";
 
@@ -29,6 +32,9 @@ export function readActions(
   return {
     trace: (common, { id }) =>
       withAuditor(common, async (database) => {
+        const trees = await loadSpanTrees(database, id);
+        if (trees.length > 0) return { json: trees, text: trees.map(renderSpanTree).join("\n\n") };
+        // Spans are there once their processor has caught up, for as long as they are kept; the trail always is.
         const rows = await loadTrace(database, id);
         if (rows.length === 0) {
           const text = `nothing is recorded under ${id}; give an event, correlation, session, tool call or decision id`;
@@ -51,6 +57,25 @@ export function readActions(
 }
 
 const eventUuid = /^evt_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Correlations of one id that are drawn: runtimes number their calls per session. */
+const maxTrees = 20;
+
+async function loadSpanTrees(database: Database, id: string): Promise<readonly TraceTree[]> {
+  const fromTrail = await database.query<{ tenant_id: string; correlation_id: string }>(
+    `SELECT DISTINCT tenant_id, correlation_id FROM (
+      SELECT tenant_id, correlation_id FROM audit.trail WHERE event_id = $2::uuid UNION ALL
+      SELECT tenant_id, correlation_id FROM audit.trail WHERE tool_call_id = $1) AS found LIMIT ${String(maxTrees)}`,
+    [id, eventUuid.test(id) ? toUuid(id) : null],
+  );
+  const keys = new Map(
+    [
+      ...(await findTraces(database, id, maxTrees)),
+      ...fromTrail.rows.map((row) => ({ tenantId: row.tenant_id, correlationId: row.correlation_id })),
+    ].map((key) => [JSON.stringify(key), key]),
+  );
+  return loadTraces(database, [...keys.values()].slice(0, maxTrees));
+}
 
 /** Every event of the correlations that an id belongs to. */
 async function loadTrace(database: Database, id: string): Promise<TraceRow[]> {

@@ -17,6 +17,8 @@ CREATE TABLE traces (
   cut_id         text        COLLATE "C",
   PRIMARY KEY (tenant_id, correlation_id)
 ) WITH (fillfactor = 80);
+CREATE INDEX traces_correlation ON traces (correlation_id);
+CREATE INDEX traces_age ON traces (last_at);
 
 CREATE TABLE spans (
   tenant_id      text        COLLATE "C" NOT NULL,
@@ -42,6 +44,8 @@ CREATE TABLE spans (
   links          text[]      NOT NULL,
   PRIMARY KEY (tenant_id, correlation_id, span_id)
 ) WITH (fillfactor = 80);
+CREATE INDEX spans_identity ON spans USING hash (identity);
+CREATE INDEX spans_id ON spans (span_id);
 CREATE INDEX spans_depth ON spans (tenant_id, correlation_id, depth, span_id);
 
 -- Events that others name as their cause, with the span that they belong to.
