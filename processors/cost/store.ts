@@ -15,7 +15,8 @@ export interface Movement {
  * Of several rows of one call the one that was recorded first counts.
  * INVARIANT: the tables are the same whatever the order of arrival (test/property/cost.test.ts).
  */
-export async function addCharges(tx: Transaction, charges: readonly Charge[]): Promise<readonly Movement[]> {
+export async function addCharges(tx: Transaction, all: readonly Charge[]): Promise<readonly Movement[]> {
+  const charges = [...new Map(all.map((one) => [one.usage.event_id, one])).values()];
   // A correction's key is not bound to a partition: two of them must not miss each other.
   if (charges.some(({ usage }) => usage.kind === "correction")) {
     await tx.query("SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' corrections', 0))");
