@@ -212,3 +212,45 @@ it("cuts a dataset in time as if nothing had come after, and agrees with the tab
     { numRuns: 60 },
   );
 });
+
+it("lists each call with its last decision and its outcome, and says of each stumble what made up for it", async () => {
+  const attempt = fc.record({
+    tool: fc.constantFrom("shell.run", "file.write"),
+    resource: fc.constantFrom("repo:x", "repo:y", null),
+    decisions: fc.array(fc.constantFrom("allow", "modify", "deny", "require_approval", "defer"), {
+      maxLength: 2,
+    }),
+    outcome: fc.constantFrom("succeeded", "succeeded", "failed", "blocked", null),
+    refused: fc.boolean(),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(attempt, { minLength: 1, maxLength: 25 }), async (attempts) => {
+      await empty();
+      await apply(
+        attempts
+          .flatMap(({ tool, resource, decisions, outcome: end, refused }, index): Envelope[] => {
+            const one = { id: `c${index}`, tool, resource };
+            const at = (n: number): At => ({ n: index * 10 + n, atMs: index * 10 + n });
+            return [
+              tell.requested(at(0), one),
+              ...decisions.map((decision, n) => tell.decided(at(1 + n), one, decision)),
+              ...(refused ? [tell.refused(at(4), one)] : []),
+              ...(end === null ? [] : [tell.completed(at(5), one, end)]),
+            ];
+          })
+          .reverse(),
+      );
+      const [episode] = await episodesUntil(storyStartMs + 1_000_000);
+      const expected = attempts.map(({ tool, resource, decisions, outcome: end, refused }) => ({
+        tool,
+        resource,
+        decision: decisions.at(-1) ?? null,
+        outcome: end ?? (refused ? "blocked" : null),
+        refused,
+      }));
+      expect(episode?.steps).toMatchObject(expected);
+      expect(episode?.steps.map((step) => step.recovered_by)).toEqual(toRecoveries(expected));
+    }),
+    { numRuns: 60 },
+  );
+});
