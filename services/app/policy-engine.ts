@@ -2,6 +2,7 @@ import { stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { Fault } from "../../schemas/faults.ts";
 import type { Classify } from "../gate/classified.ts";
+import { withRealPaths } from "../gate/classified.ts";
 import { createClassifier } from "../gate/classifier.ts";
 import { loadPolicy } from "../gate/policy/load-policy.ts";
 import type { Policy } from "../gate/policy/policy.ts";
@@ -29,9 +30,9 @@ export async function openPolicyEngine(home?: string): Promise<PolicyEngine> {
   return {
     classify,
     judge: createBundleJudge(classify),
-    judgeRecord: ({ request, facts, operands }, policy) =>
+    judgeRecord: ({ request, facts, operands, realPaths }, policy) =>
       decide(request, facts, policy, {
-        classify,
+        classify: withRealPaths(classify, realPaths),
         operands: operands ?? assumedOperands(classify, request, policy),
       }),
   };

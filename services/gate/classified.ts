@@ -51,3 +51,9 @@ export interface Operand {
   /** `sha256:` and hex; null: it could not be read. */
   readonly digest: string | null;
 }
+
+/** The same classification with where links led when it was asked; none: as it is. */
+export function withRealPaths(classify: Classify, realPaths?: ReadonlyMap<string, string>): Classify {
+  if (realPaths === undefined || realPaths.size === 0) return classify;
+  return (request, policy) => classify(request, policy, realPaths);
+}

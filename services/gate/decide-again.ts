@@ -2,6 +2,7 @@ import type { Clock } from "../platform/clock.ts";
 import type { Database } from "../platform/postgres.ts";
 import type { TenantKeys } from "../platform/vault-seal.ts";
 import type { Classify } from "./classified.ts";
+import { withRealPaths } from "./classified.ts";
 import type { Facts } from "./facts-of-call.ts";
 import type { Policy } from "./policy/policy.ts";
 import type { Ruling } from "./ruling.ts";
@@ -28,9 +29,9 @@ export async function decideAgain(
 ): Promise<Ruling | null> {
   const line = await loadRecordedDecision(deps, decisionId, deps.clock.nowMs());
   if (line?.kind !== "decision") return null;
-  const { request, facts, operands } = line.record;
+  const { request, facts, operands, realPaths } = line.record;
   return decide(request, change(facts), deps.policy(), {
-    classify: deps.classify,
+    classify: withRealPaths(deps.classify, realPaths),
     operands: operands ?? [],
   });
 }

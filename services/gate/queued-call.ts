@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import type { EvidenceRow } from "../platform/vault-seal.ts";
 import { toAnchorKey, toCallKey, toSessionKey } from "./call-keys.ts";
 import type { Classify } from "./classified.ts";
+import { withRealPaths } from "./classified.ts";
 import type { HookOutcome, HookWork } from "./hook-work.ts";
 import type { RequestSurroundings } from "./operands.ts";
 import { intentDigest, toPlan } from "./plan.ts";
@@ -67,8 +68,7 @@ export function toQueuedCall(
   const sessionKey =
     call.sessionId === undefined ? null : toSessionKey(tenantId, runtime.kind, call.sessionId);
   const parentId = request?.parent_session_id;
-  const { realPaths } = around;
-  const classifyHere: Classify = realPaths.size === 0 ? classify : (one, by) => classify(one, by, realPaths);
+  const classifyHere = withRealPaths(classify, around.realPaths);
   const intent =
     request === null
       ? null

@@ -25,6 +25,7 @@ import { createPolicyOfNow } from "./capability/policy-of-now.ts";
 import { capabilityAccess, registerCapabilityRoutes } from "./capability/routes.ts";
 import type { CapabilitySigner } from "./capability/signer.ts";
 import type { Operand } from "./classified.ts";
+import { withRealPaths } from "./classified.ts";
 import type { CommitterOptions } from "./committer.ts";
 import { createCommitter } from "./committer.ts";
 import { startForgetting } from "./forget-state.ts";
@@ -147,8 +148,11 @@ export function createGate(options: GateOptions): Gate {
     policy: createPolicyOfNow({
       ...options,
       current: options.policy,
-      judge: ({ request, facts, operands }, policy) =>
-        decide(request, facts, policy, { classify, operands: operands ?? [] }),
+      judge: ({ request, facts, operands, realPaths }, policy) =>
+        decide(request, facts, policy, {
+          classify: withRealPaths(classify, realPaths),
+          operands: operands ?? [],
+        }),
     }),
   });
   registerApprovalRoutes(app, options);

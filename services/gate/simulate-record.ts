@@ -24,6 +24,8 @@ export interface RecordedDecision {
   readonly facts: Facts;
   /** Content of the files that the call would run; null: not recorded. */
   readonly operands: readonly Operand[] | null;
+  /** Where links led, at a gate on the agent's machine. */
+  readonly realPaths?: ReadonlyMap<string, string>;
   /** The facts were stored by an earlier version, or not at all: what was not there is neutral. */
   readonly isPartial: boolean;
   /** Null: nobody answered it yet. */
@@ -74,13 +76,14 @@ const storedFactsSchema = z.object({
   counters: z.record(z.string(), z.number()).optional(),
   dated: z.record(z.string(), z.object({ value: jsonValue, atMs: z.number() })).optional(),
   operands: z.array(operandSchema).optional(),
+  real_paths: z.record(z.string(), z.string()).optional(),
 });
 
 /** Facts as they were stored, with neutral values for what was not. Throws on facts of another form. */
 export function toFacts(
   stored: unknown,
   neutral: NeutralFacts,
-): { readonly facts: Facts; readonly operands: readonly Operand[] | null; readonly isPartial: boolean } {
+): Pick<RecordedDecision, "facts" | "operands" | "isPartial" | "realPaths"> {
   const given = storedFactsSchema.parse(stored ?? {});
   let isPartial = false;
   function or<T>(value: T | undefined, fallback: T): T {
@@ -106,7 +109,8 @@ export function toFacts(
     counters: or(given.counters, {}),
     dated: or(given.dated, {}),
   };
-  return { facts, operands: given.operands ?? null, isPartial };
+  const realPaths = new Map(Object.entries(given.real_paths ?? {}));
+  return { facts, operands: given.operands ?? null, isPartial, realPaths };
 }
 
 /** One recorded decision of untrusted parts: a row of the database, or a line of a file. */
@@ -127,11 +131,12 @@ export function toRecordedLine(
   if (answer !== null && !answer.success)
     return { kind: "unreadable", decisionId, why: "its answer is none" };
   try {
-    const { facts, operands, isPartial } = toFacts(parts.facts, neutral);
-    const given = parts.operands === undefined ? operands : z.array(operandSchema).parse(parts.operands);
+    const known = toFacts(parts.facts, neutral);
+    const operands =
+      parts.operands === undefined ? known.operands : z.array(operandSchema).parse(parts.operands);
     return {
       kind: "decision",
-      record: { decisionId, request, facts, operands: given, isPartial, answer: answer?.data ?? null },
+      record: { ...known, decisionId, request, operands, answer: answer?.data ?? null },
     };
   } catch {
     return { kind: "unreadable", decisionId, why: "its facts have another form" };

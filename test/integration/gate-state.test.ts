@@ -1,6 +1,11 @@
+import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { GateAnswer } from "../../schemas/gate.ts";
+import { decideAgain } from "../../services/gate/decide-again.ts";
 import { forgetState } from "../../services/gate/forget-state.ts";
+import { systemClock } from "../../services/platform/clock.ts";
 import type { GateRig, RunningGate } from "../harness/gate-rig.ts";
 import { createGateRig, ownRequest } from "../harness/gate-rig.ts";
 import { claudeCall } from "../harness/hook-payloads.ts";
@@ -317,6 +322,33 @@ describe("a stored allow", () => {
       resource,
     );
     expect(verified.json).toMatchObject({ valid: true });
+  });
+});
+
+describe("a gate on the agent's machine", () => {
+  it("judges a file by where its link leads, and the decision can be made again from its record", async () => {
+    const dir = await mkdtemp(join(tmpdir(), "fabric-link-"));
+    await writeFile(join(dir, ".env"), "TOKEN=1\n");
+    await symlink(join(dir, ".env"), join(dir, "notes.txt"));
+    const read = (session: string): object =>
+      ownRequest("file.read", { path: "notes.txt" }, { session_id: session, working_directory: dir });
+    const local = await rig.gate({ isOnAgentsMachine: true });
+    const denied = await decide(local, read("a-local"));
+    expect(denied).toMatchObject({ decision: "deny", reason_code: "STATIC_DENY" });
+    expect((await decide(await rig.gate(), read("a-remote"))).decision).toBe("allow");
+    const again = await decideAgain(
+      {
+        database: rig.database(),
+        keys: rig.keys,
+        clock: systemClock,
+        environment: "test",
+        classify: rig.classify,
+        policy: () => rig.policy,
+      },
+      denied.decision_id,
+    );
+    expect(again).toMatchObject({ decision: "deny", planDigest: denied.plan_digest });
+    await rm(dir, { recursive: true });
   });
 });
 
