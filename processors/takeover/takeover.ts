@@ -1,6 +1,5 @@
 import type { Envelope } from "../../schemas/envelope.ts";
 import { defineProcessor } from "../kit/processor.ts";
-import type { EvidenceType } from "./evidence.ts";
 import { evidenceTypes, toEvidence } from "./evidence.ts";
 import type { ItemEventType } from "./item-event.ts";
 import { itemEventTypes, toItemEvent } from "./item-event.ts";
@@ -20,7 +19,7 @@ export const takeover = defineProcessor({
   emits: ["fabric.takeover.opened"],
   project: (event): readonly Change[] => {
     if (isItemEvent(event)) return [{ kind: "deed", row: toItemEvent(event) }];
-    const row = toEvidence(event as Envelope<EvidenceType>);
+    const row = toEvidence(event);
     return row === null ? [] : [{ kind: "evidence", row }];
   },
   apply: applyChanges,
