@@ -5,7 +5,7 @@ MAKEFLAGS += --no-print-directory
 FABRIC := node dist/services/app/main.js
 LOCK_STAMP := node_modules/.lock-digest
 
-.PHONY: help setup build check test demo up down status bench test-faults format generate clean
+.PHONY: help setup build check test demo up down status bench test-faults test-otel format generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -34,6 +34,9 @@ test: setup build ## every test that fits in CI, on real servers
 test-faults: setup ## kill, delay, cut and restart things (minutes)
 	@node node_modules/typescript/bin/tsc -p tsconfig.bench.json
 	@node test/house/run-tests.mjs faults
+
+test-otel: setup build ## spans read back from a real Jaeger, which Go builds once (minutes)
+	@node test/house/run-tests.mjs otel
 
 demo: build ## the story on real parts; ONCE=1 ends after it
 	@$(FABRIC) demo $(if $(filter 1 yes true,$(ONCE)),--once)

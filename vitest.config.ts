@@ -56,6 +56,15 @@ export default defineConfig({
           sequence: { groupOrder: 3 },
         },
       },
+      {
+        test: {
+          name: "otel",
+          include: ["test/otel/**/*.test.ts"],
+          ...onServers,
+          maxWorkers: 1,
+          sequence: { groupOrder: 4 },
+        },
+      },
     ],
   },
 });
