@@ -324,6 +324,9 @@ describe("who", () => {
     expect(text).toContain("dana");
     expect(text).toContain("deny STATIC_DENY under policy@2026-11-30.1");
     expect(text).toContain("no-force-push, prod-needs-approval");
+    await rig.sql.query(
+      "INSERT INTO access.analyst_tenants (role_name, tenant_id) VALUES ('fabric_analyst', 'acme')",
+    );
     const analyst = as("fabric_analyst");
     const decisions = await analyst.query("SELECT decision, matched_rules FROM analytics.decisions");
     expect(decisions.rows).toEqual([{ decision: "deny", matched_rules: policy.matched_rules }]);

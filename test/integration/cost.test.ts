@@ -270,6 +270,9 @@ describe("cost", () => {
       toolResult(),
     ]);
     await untilRead(3);
+    await rig.sql.query(
+      "INSERT INTO access.analyst_tenants (role_name, tenant_id) VALUES ('fabric_analyst', 'acme')",
+    );
     const analyst = as("fabric_analyst");
     const read = async (sql: string) => (await analyst.query(sql)).rows;
     expect(await read("SELECT sum(amount_micros)::bigint AS n FROM analytics.cost_by_day")).toEqual([
