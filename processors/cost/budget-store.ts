@@ -1,6 +1,6 @@
 import type { Transaction } from "../kit/transaction.ts";
-import type { Budget, BudgetPlace, BudgetScope } from "./budgets.ts";
-import { findBudgets, findCrossed } from "./budgets.ts";
+import type { Budget, BudgetPlace } from "./budgets.ts";
+import { findBudgets, findCrossed, scopeColumns } from "./budgets.ts";
 import type { Movement } from "./store.ts";
 
 /** A limit that a budget passed just now. */
@@ -24,16 +24,6 @@ interface StateRow {
   readonly spent_micros: bigint;
   readonly is_new: boolean;
 }
-
-/** The column of usage that a scope is found by. */
-const columnOf = {
-  tenant: "tenant_id",
-  agent: "agent_id",
-  user: "user_id",
-  model: "model",
-  tool: "tool",
-  correlation: "correlation_id",
-} as const satisfies Record<BudgetScope, string>;
 
 /**
  * Adds what moved to the budgets that it counts in, and answers the limits that were passed by it. A budget's row is locked
@@ -120,7 +110,7 @@ async function countAll(
   const from = budget.period === "day" ? period : `${period}-01`;
   const counted = await tx.query<{ spent_micros: bigint }>({
     text: `UPDATE budget_state SET spent_micros = (SELECT coalesce(sum(amount_micros), 0)::bigint FROM usage
-        WHERE tenant_id = $2 AND ${columnOf[budget.scope]} = $3 AND is_counted
+        WHERE tenant_id = $2 AND ${scopeColumns[budget.scope]} = $3 AND is_counted
           AND day >= $5::date AND day < $5::date + $6::interval)
       WHERE budget_id = $1 AND tenant_id = $2 AND scope_id = $3 AND period = $4 RETURNING spent_micros`,
     values: [budget.id, tenantId, scopeId, period, from, budget.period === "day" ? "1 day" : "1 month"],

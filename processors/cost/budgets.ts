@@ -8,6 +8,16 @@ import { parseYamlList } from "./yaml-list.ts";
 export const budgetScopes = ["tenant", "agent", "user", "model", "tool", "correlation"] as const;
 export type BudgetScope = (typeof budgetScopes)[number];
 
+/** The column of usage that a scope is found by. */
+export const scopeColumns = {
+  tenant: "tenant_id",
+  agent: "agent_id",
+  user: "user_id",
+  model: "model",
+  tool: "tool",
+  correlation: "correlation_id",
+} as const satisfies Record<BudgetScope, string>;
+
 /** A limit on what is spent, per UTC day or month. Amounts are millionths of the price list's currency. */
 export interface Budget {
   readonly id: string;

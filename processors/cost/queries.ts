@@ -1,4 +1,8 @@
 import type { Transaction } from "../kit/transaction.ts";
+import type { Unusual } from "./anomalies.ts";
+import { judgeWindow } from "./anomalies.ts";
+import type { BudgetScope } from "./budgets.ts";
+import { budgetScopes, scopeColumns } from "./budgets.ts";
 
 /** What a report may be grouped by, and the expression that it is. */
 const dimensions = {
@@ -169,4 +173,50 @@ export async function loadBudgets(
     [question.day, question.tenantId],
   );
   return found.rows;
+}
+
+/** A scope whose day was unusual. */
+export interface Anomaly extends Unusual {
+  readonly tenantId: string;
+  readonly scope: BudgetScope;
+  readonly scopeId: string;
+  readonly day: string;
+}
+
+/** Windows that a day is compared with. */
+const historyDays = 28;
+
+/**
+ * Scopes that spent far more on a UTC day than on the days of the four weeks before it. Asked again of the same day it
+ * answers the same, whatever the order in which the events came: days go by the time of recording.
+ */
+export async function findAnomalies(tx: Transaction, day: string): Promise<readonly Anomaly[]> {
+  const found: Anomaly[] = [];
+  for (const scope of budgetScopes) {
+    // A goal has no history of its own.
+    if (scope === "correlation") continue;
+    const rows = await tx.query<{
+      tenant_id: string;
+      scope_id: string;
+      observed: bigint;
+      history: bigint[];
+    }>(
+      `WITH days AS (
+          SELECT tenant_id, ${scopeColumns[scope]} AS scope_id, day, sum(amount_micros)::bigint AS micros
+          FROM cost.usage
+          WHERE is_counted AND ${scopeColumns[scope]} IS NOT NULL AND day BETWEEN $1::date - $2::integer AND $1::date
+          GROUP BY 1, 2, 3)
+        SELECT tenant_id, scope_id, sum(micros) FILTER (WHERE day = $1::date)::bigint AS observed,
+          coalesce(array_agg(micros) FILTER (WHERE day < $1::date), '{}') AS history
+        FROM days GROUP BY tenant_id, scope_id HAVING bool_or(day = $1::date) ORDER BY tenant_id, scope_id`,
+      [day, historyDays],
+    );
+    for (const row of rows.rows) {
+      const unusual = judgeWindow(row.history.map(BigInt), row.observed);
+      if (unusual !== null) {
+        found.push({ tenantId: row.tenant_id, scope, scopeId: row.scope_id, day, ...unusual });
+      }
+    }
+  }
+  return found;
 }
