@@ -10,6 +10,7 @@ import { capabilityActions } from "./capability-actions.ts";
 import { contractActions } from "./contract-actions.ts";
 import { costActions } from "./cost-actions.ts";
 import { decideAction } from "./decide-action.ts";
+import { evalActions } from "./eval-actions.ts";
 import { runDemo } from "./demo/run-demo.ts";
 import { loadProcessors } from "./load-processors.ts";
 import type { Place } from "./place.ts";
@@ -56,6 +57,7 @@ export function createActions(place: Place): Actions {
     ...approvalActions(configOf),
     ...capabilityActions(configOf),
     ...costActions(place, configOf),
+    ...evalActions(configOf),
     ...takeoverActions(configOf),
     demo: (common, { once }) => runDemo(place, common, once),
     async serve(common, { roles }) {

@@ -129,6 +129,33 @@ export interface Actions {
       note: string | undefined;
     } & AsPerson,
   ): Promise<Report>;
+  evalList(
+    common: Common,
+    options: { tenant: string | undefined; state: string | undefined; limit: number },
+  ): Promise<Report>;
+  evalExport(
+    common: Common,
+    options: {
+      out: string;
+      format: string;
+      tenant: string | undefined;
+      until: string | undefined;
+      state: string | undefined;
+      onlyLabelled: boolean;
+      split: string | undefined;
+      shares: string;
+      seed: string;
+    },
+  ): Promise<Report>;
+  evalMetrics(
+    common: Common,
+    options: {
+      tenant: string | undefined;
+      until: string | undefined;
+      expected: string | undefined;
+      file: string | undefined;
+    },
+  ): Promise<Report>;
   costReport(
     common: Common,
     options: {
