@@ -66,14 +66,17 @@ export function traceHistory(options: HistoryOptions): TraceHistory {
     made += 1;
     nowMs += 1 + Math.floor(random() * 50);
     const hex = (options.seed * 100_000 + made).toString(16).padStart(12, "0");
-    const event = eventOf({ ...one, execution: { session_id: session, ...place } } as Draft<T>, {
-      eventId: `evt_01900000-0000-7000-8000-${hex}`,
-      tenantId,
-      correlationId,
-      recordedAtMs: nowMs,
-      causationId,
-      traceparent: options.traceparent ?? null,
-    });
+    const event = eventOf(
+      { ...one, execution: { session_id: session, ...place } },
+      {
+        eventId: `evt_01900000-0000-7000-8000-${hex}`,
+        tenantId,
+        correlationId,
+        recordedAtMs: nowMs,
+        causationId,
+        traceparent: options.traceparent ?? null,
+      },
+    );
     events.push(event as Envelope);
     return event;
   }

@@ -18,7 +18,12 @@ import { buildJaeger, startJaeger } from "./jaeger.ts";
 
 /** Longer than the host stalls between two topics of one correlation on a busy machine. */
 const holdMs = 8_000;
-const client = { traceId: "0123456789abcdef0123456789abcdef", spanId: "0123456789abcdef" };
+/** The client's own trace, another one per protocol: both go to one Jaeger. */
+const clients = {
+  http: { traceId: "0123456789abcdef0123456789abcdef", spanId: "0123456789abcdef" },
+  grpc: { traceId: "fedcba9876543210fedcba9876543210", spanId: "fedcba9876543210" },
+} as const;
+type Protocol = keyof typeof clients;
 
 let jaeger: Jaeger;
 let rig: HostRig;
@@ -35,7 +40,7 @@ afterEach(async () => {
 
 /** The exporter as it ships, in a process of its own. */
 async function startExporter(
-  protocol: "http" | "grpc",
+  protocol: Protocol,
   port: number,
 ): Promise<{ kill(): Promise<void>; log(): string }> {
   const main = join(projectDir, process.env["FABRIC_TEST_DIST"] ?? "dist", "services", "app", "main.js");
@@ -75,24 +80,30 @@ async function startExporter(
   };
 }
 
-const historiesOf = (seeds: readonly number[]): TraceHistory[] => {
+const historiesOf = (protocol: Protocol, seeds: readonly number[]): TraceHistory[] => {
+  const { traceId, spanId } = clients[protocol];
   const startMs = Date.now() - 3_600_000;
   return seeds.map((seed) =>
     traceHistory({
       seed,
       calls: 20,
       startMs,
-      ...(seed % 4 === 0 ? { traceparent: `00-${client.traceId}-${client.spanId}-01` } : {}),
+      ...(seed % 4 === 0 ? { traceparent: `00-${traceId}-${spanId}-01` } : {}),
     }),
   );
 };
+/** The client's trace and span of a history; null when it has none. */
+const clientOf = (history: TraceHistory) => {
+  const [, traceId, spanId] = history.events[0]?.trace?.traceparent.split("-") ?? [];
+  return traceId === undefined || spanId === undefined ? null : { traceId, spanId };
+};
 const traceIdOf = (history: TraceHistory): string =>
-  history.events[0]?.trace === null ? toTraceId(history.tenantId, history.correlationId) : client.traceId;
+  clientOf(history)?.traceId ?? toTraceId(history.tenantId, history.correlationId);
 
 /** Each span and its parent by ids, that of the root being the client's span or nothing. */
 function expectedOf(history: TraceHistory): Set<string> {
   const idOf = (identity: string) => toSpanId(history.tenantId, history.correlationId, identity);
-  const above = history.events[0]?.trace === null ? "nothing" : client.spanId;
+  const above = clientOf(history)?.spanId ?? "nothing";
   const edges = new Set(
     history.expected.map(
       ({ identity, parent }) => `${idOf(identity)} < ${parent === null ? above : idOf(parent)}`,
@@ -119,13 +130,16 @@ async function counts(): Promise<{ events: number; spans: number; waiting: numbe
   return rows[0] ?? { events: 0, spans: 0, waiting: 0 };
 }
 
-describe.each(["http", "grpc"] as const)("spans over OTLP/%s, read back from Jaeger", (protocol) => {
+describe.each<Protocol>(["http", "grpc"])("spans over OTLP/%s, read back from Jaeger", (protocol) => {
   it("are exactly those of the histories, though an exporter was killed and the collector was away", async () => {
     rig = await openHostRig();
     await rig.createTopics(trace.topics, 2);
     rig.start([trace]);
     const base = protocol === "http" ? 1_000 : 2_000;
-    const histories = historiesOf([1, 2, 3, 4, 5, 6, 7, 9].map((seed) => base + seed));
+    const histories = historiesOf(
+      protocol,
+      [1, 2, 3, 4, 5, 6, 7, 9].map((seed) => base + seed),
+    );
     const [first, second] = [histories.slice(0, 4), histories.slice(4)];
     const proxy = await startTcpProxy({
       host: "127.0.0.1",
@@ -169,7 +183,7 @@ describe.each(["http", "grpc"] as const)("spans over OTLP/%s, read back from Jae
         const ids = new Set(spans.map(({ spanId }) => spanId));
         const roots = spans.filter(({ parentId }) => parentId === null || !ids.has(parentId));
         expect(roots.map(({ name, parentId }) => [name, parentId])).toEqual([
-          ["goal", traceId === client.traceId ? client.spanId : null],
+          ["goal", traceId === clients[protocol].traceId ? clients[protocol].spanId : null],
         ]);
         expect(spans.filter(({ tags }) => tags["fabric.synthetic"] === true)).toEqual([]);
         const consumed = spans.filter(({ tags }) => tags["span.kind"] === "consumer");
