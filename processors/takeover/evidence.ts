@@ -13,6 +13,7 @@ export const evidenceTypes = [
   "agent.effect.reconciled",
   "agent.effect.ungated",
   "agent.approval.expired",
+  "agent.approval.consumed",
   "agent.plan.diverged",
   "fabric.letter.buried",
   "fabric.breaker.tripped",
@@ -159,11 +160,15 @@ function judge(event: Envelope<EvidenceType>): Judgement | null {
       );
     }
     case "agent.approval.expired":
-      return opens(
-        "approval_expired",
-        [event.plan_digest ?? event.approval_id ?? event.event_id],
-        `${what}: nobody agreed in time`,
-      );
+      return opens("approval_expired", [approvedKey(event)], `${what}: nobody agreed in time`);
+    case "agent.approval.consumed":
+      // The same plan was asked for again, and passed.
+      return {
+        role: "closes",
+        cause: "approval_expired",
+        key: [approvedKey(event)],
+        title: `${what}: somebody agreed, and it passed`,
+      };
     case "agent.plan.diverged": {
       const { expected_digest, detail } = event.redacted_summary;
       return opens(
@@ -234,6 +239,10 @@ function opens(cause: Cause, key: Judgement["key"], title: string): Judgement {
 /** The plan as it was asked for; a call without one stands for itself. */
 function planKey(event: Envelope): string {
   return event.plan_digest ?? event.execution.tool_call_id ?? event.event_id;
+}
+
+function approvedKey(event: Envelope): string {
+  return event.plan_digest ?? event.approval_id ?? event.event_id;
 }
 
 function effectKey(event: Envelope): string {

@@ -133,6 +133,24 @@ describe("takeover", () => {
     ]);
   });
 
+  it("settles an approval that ran out when the same plan passed by another one", async () => {
+    const plan = { plan_digest: "sha256:a", subject };
+    const rows = await judged(
+      eventOf(
+        draft(
+          "agent.approval.expired",
+          { decision_id: "dec_1", expired_at: 1 },
+          { ...plan, approval_id: "apr_1" },
+        ),
+      ),
+      eventOf(draft("agent.approval.consumed", { decision_id: "dec_2" }, { ...plan, approval_id: "apr_2" })),
+    );
+    expect(rows.map((row) => [row["role"], row["cause"], row["cause_key"]])).toEqual([
+      ["opens", "approval_expired", "sha256:a"],
+      ["closes", "approval_expired", "sha256:a"],
+    ]);
+  });
+
   it("settles a breaker by its reset, of the same scope alone", async () => {
     const rows = await judged(
       eventOf(
