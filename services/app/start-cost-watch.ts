@@ -1,0 +1,81 @@
+import { readFile, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { toBudgetFacts } from "../../processors/cost/budget-facts.ts";
+import type { Budget } from "../../processors/cost/budgets.ts";
+import { findAnomalies, loadBudgets } from "../../processors/cost/queries.ts";
+import type { Reporter } from "../cost-watch/report-facts.ts";
+import { startCostWatch } from "../cost-watch/watch.ts";
+import { systemClock } from "../platform/clock.ts";
+import { callGate } from "./gate-client.ts";
+import type { RunningService, Surroundings } from "./wiring.ts";
+import { codecWhenRegistered, registryOf, serviceDatabase } from "./wiring.ts";
+
+/**
+ * Starts the watch over spending. Where a folder of reporters' tokens is configured, it also tells the gate how budgets
+ * stand; its rules can then deny by them.
+ */
+export async function startCostWatchService(
+  around: Surroundings,
+  budgets: readonly Budget[],
+  signal: AbortSignal,
+): Promise<RunningService> {
+  const { config } = around;
+  const log = around.log.child({ service: "cost-watch" });
+  const database = serviceDatabase(config, "desk", { maxConnections: 2 });
+  const registry = registryOf(config);
+  const codec = await codecWhenRegistered(database, registry, log, signal);
+  const { reporterTokensDir } = config.cost;
+  const watch = startCostWatch({
+    log,
+    anomalies: {
+      database,
+      codec,
+      clock: systemClock,
+      environment: config.environment,
+      findAnomalies,
+    },
+    facts:
+      reporterTokensDir === undefined
+        ? null
+        : {
+            loadReporters: () => loadReporters(reporterTokensDir),
+            loadFacts: async (tenantId, day) =>
+              toBudgetFacts(budgets, await loadBudgets(database, { day, tenantId }), tenantId, day),
+            report: async (token, fact) => {
+              await callGate(config, { method: "POST", path: "/v1/facts", token, body: fact });
+            },
+            nowMs: () => systemClock.nowMs(),
+            log,
+          },
+  });
+  return {
+    name: "cost-watch",
+    probes: {
+      "cost-watch": async () => {
+        await database.query("SELECT 1");
+        return {
+          state: "up",
+          detail: reporterTokensDir === undefined ? "the gate is told nothing" : "the gate is told",
+        };
+      },
+    },
+    async close() {
+      await watch.stop();
+      registry.close();
+      await database.end();
+    },
+  };
+}
+
+const ending = ".token";
+
+/** Tokens of a folder, read anew each time so that they can be exchanged: `<tenant>.token`. */
+async function loadReporters(dir: string): Promise<readonly Reporter[]> {
+  const names = (await readdir(dir)).filter((name) => name.endsWith(ending)).sort();
+  return Promise.all(
+    names.map(async (name) => ({
+      tenantId: name.slice(0, -ending.length),
+      token: (await readFile(join(dir, name), "utf8")).trim(),
+    })),
+  );
+}
