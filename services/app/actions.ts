@@ -12,16 +12,18 @@ import { costActions } from "./cost-actions.ts";
 import { decideAction } from "./decide-action.ts";
 import { evalActions } from "./eval-actions.ts";
 import { runDemo } from "./demo/run-demo.ts";
-import { loadProcessors } from "./load-processors.ts";
+import { loadCostSettings, processorsWith } from "./load-processors.ts";
 import type { Place } from "./place.ts";
 import { localFiles } from "./place.ts";
 import { policyActions } from "./policy-actions.ts";
 import { readActions } from "./read-actions.ts";
+import type { RoleStarters } from "./serve.ts";
 import { serveRoles, toRoles } from "./serve.ts";
 import { simulateActions } from "./simulate-actions.ts";
 import { stackActions } from "./stack-actions.ts";
 import { startDesk } from "./start-desk.ts";
 import { startExporter } from "./start-exporter.ts";
+import { startCostWatchService } from "./start-cost-watch.ts";
 import { startGate } from "./start-gate.ts";
 import { startOperations } from "./start-operations.ts";
 import { startProcessors } from "./start-processors.ts";
@@ -67,7 +69,12 @@ export function createActions(place: Place): Actions {
         log: createLog({ service: "fabric", level: config.logLevel }),
         metrics: createMetrics({ processMetrics: true }),
       };
-      await serveRoles(around, toRoles(roles, await loadProcessors(config, place)), starters, common.signal, () => undefined);
+      const cost = await loadCostSettings(config, place);
+      const all: RoleStarters = {
+        ...starters,
+        costWatch: (one, signal) => startCostWatchService(one, cost.budgets, signal),
+      };
+      await serveRoles(around, toRoles(roles, processorsWith(cost)), all, common.signal, () => undefined);
       return { json: { stopped: true }, text: "" };
     },
     async configCheck(common) {

@@ -11,8 +11,8 @@ import type { Place } from "./place.ts";
 import { processors } from "./processors.ts";
 
 /** Every processor, with those that are made from files that people write. */
-export async function loadProcessors(config: Config, place: Place): Promise<readonly Processor[]> {
-  return [...processors, createCost(await loadCostSettings(config, place))];
+export function processorsWith(cost: CostSettings): readonly Processor[] {
+  return [...processors, createCost(cost)];
 }
 
 /** The price list and the budgets, from the configured places or the package's own. Throws CONFIG_INVALID with every problem. */

@@ -10,6 +10,7 @@ export interface RoleStarters {
   sealer(around: Surroundings, signal: AbortSignal): Promise<RunningService>;
   desk(around: Surroundings, signal: AbortSignal): Promise<RunningService>;
   exporter(around: Surroundings): RunningService;
+  costWatch(around: Surroundings, signal: AbortSignal): Promise<RunningService>;
   processors(
     around: Surroundings,
     processors: readonly Processor[],
@@ -25,6 +26,7 @@ export interface Roles {
   readonly relay: boolean;
   readonly sealer: boolean;
   readonly desk: boolean;
+  readonly costWatch: boolean;
   /** Among all roles it runs where an endpoint is configured. */
   readonly exporter: "off" | "on" | "when_configured";
   readonly processors: readonly Processor[];
@@ -33,16 +35,17 @@ export interface Roles {
 /** `gate relay`, `processor audit`, or nothing for all; throws USAGE on a word that is no role. */
 export function toRoles(words: readonly string[], known: readonly Processor[]): Roles {
   if (words.length === 0) {
-    const all = { gate: true, relay: true, sealer: true, desk: true } as const;
+    const all = { gate: true, relay: true, sealer: true, desk: true, costWatch: true } as const;
     return { ...all, exporter: "when_configured", processors: known };
   }
   const chosen = new Set<Processor>();
-  const roles = { gate: false, relay: false, sealer: false, desk: false };
+  const roles = { gate: false, relay: false, sealer: false, desk: false, costWatch: false };
   let exporter: Roles["exporter"] = "off";
   for (let index = 0; index < words.length; index += 1) {
     const word = words[index] ?? "";
     if (word === "gate" || word === "relay" || word === "sealer" || word === "desk") roles[word] = true;
     else if (word === "exporter") exporter = "on";
+    else if (word === "cost-watch") roles.costWatch = true;
     else if (word === "processor") {
       index += 1;
       const found = known.find((one) => one.name === words[index]);
@@ -56,7 +59,7 @@ export function toRoles(words: readonly string[], known: readonly Processor[]): 
     } else {
       throw new Fault(
         "USAGE",
-        `\`${word}\` is no role; roles are gate, relay, sealer, desk, exporter, processor <name>`,
+        `\`${word}\` is no role; roles are gate, relay, sealer, desk, exporter, cost-watch, processor <name>`,
       );
     }
   }
@@ -86,6 +89,7 @@ export async function serveRoles(
     if (roles.exporter === "on" || (roles.exporter !== "off" && around.config.otlp.endpoint !== undefined))
       running.push(starters.exporter(around));
     if (roles.desk) running.push(await starters.desk(around, signal));
+    if (roles.costWatch) running.push(await starters.costWatch(around, signal));
     if (roles.gate) running.push(await starters.gate(around, signal));
     running.push(await starters.operations(around, running));
     for (const one of running) around.log.info({ service: one.name, address: one.address }, "started");

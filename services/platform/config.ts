@@ -70,6 +70,7 @@ const environmentSchema = z.object({
   FABRIC_DESK_URL: z.url({ protocol: /^https?$/ }).optional(),
   FABRIC_PRICES_DIR: optionalText,
   FABRIC_BUDGETS_FILE: optionalText,
+  FABRIC_REPORTER_TOKENS_DIR: optionalText,
   FABRIC_OTLP_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
   FABRIC_OTLP_PROTOCOL: z.enum(["http", "grpc"]).default("http"),
   FABRIC_OTLP_HEADERS: z
@@ -102,8 +103,13 @@ export interface Config {
   };
   /** Where people's commands on the queue are answered. */
   readonly desk: { readonly port: number; readonly url: string | undefined };
-  /** Price lists (a folder of YAML files) and budgets; the package brings examples of both. */
-  readonly cost: { readonly pricesDir: string | undefined; readonly budgetsFile: string | undefined };
+  readonly cost: {
+    /** Price lists (a folder of YAML files) and budgets; the package brings examples of both. */
+    readonly pricesDir: string | undefined;
+    readonly budgetsFile: string | undefined;
+    /** Tokens of the role reporter, `<tenant>.token` each: whose budgets the gate is told of. */
+    readonly reporterTokensDir: string | undefined;
+  };
   readonly kafka: {
     readonly brokers: readonly string[];
     readonly tls: boolean;
@@ -220,7 +226,11 @@ function toConfig(one: Environment): Config {
       spoolFile: one.FABRIC_GATE_SPOOL_FILE,
     },
     desk: { port: one.FABRIC_DESK_PORT, url: one.FABRIC_DESK_URL },
-    cost: { pricesDir: one.FABRIC_PRICES_DIR, budgetsFile: one.FABRIC_BUDGETS_FILE },
+    cost: {
+      pricesDir: one.FABRIC_PRICES_DIR,
+      budgetsFile: one.FABRIC_BUDGETS_FILE,
+      reporterTokensDir: one.FABRIC_REPORTER_TOKENS_DIR,
+    },
     kafka: {
       brokers: one.FABRIC_KAFKA_BROKERS,
       tls: one.FABRIC_KAFKA_TLS,
