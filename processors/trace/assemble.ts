@@ -87,7 +87,7 @@ export function assembleTrace(stored: StoredTrace): TraceTree {
     traceId: client?.traceId ?? toTraceId(stored.tenantId, stored.correlationId),
     clientSpanId: client?.spanId ?? null,
     holdsUntilMs: held.length === 0 ? null : Math.max(...held),
-    spans: [root, ...spans, ...stored.deliveries.flatMap((one) => toDeliverySpans(stored, one, byId))],
+    spans: [root, ...spans, ...stored.deliveries.flatMap((one) => toDeliverySpans(stored, one, started))],
   };
 }
 

@@ -1,7 +1,6 @@
 import { own, semantic } from "./conventions.ts";
 import { toSpanId } from "./ids.ts";
 import type { Delivered, StoredTrace, TraceSpan } from "./tree.ts";
-import type { SpanState } from "./words.ts";
 
 /** Consumer group of the processor that took the event's times. */
 const group = "trace";
@@ -14,13 +13,15 @@ const group = "trace";
 export function toDeliverySpans(
   { tenantId, correlationId }: Pick<StoredTrace, "tenantId" | "correlationId">,
   one: Delivered,
-  spans: ReadonlyMap<string, SpanState>,
+  starts: ReadonlyMap<string, number>,
 ): readonly TraceSpan[] {
-  if (!spans.has(one.spanId)) return [];
+  const floorMs = starts.get(one.spanId);
+  if (floorMs === undefined) return [];
   const sendId = toSpanId(tenantId, correlationId, JSON.stringify(["send", one.eventId]));
   const processId = toSpanId(tenantId, correlationId, JSON.stringify(["process", one.eventId]));
-  const publishedAt = Math.max(one.publishedAt ?? one.recordedAt, one.recordedAt);
-  const skewMs = one.recordedAt - (one.publishedAt ?? one.recordedAt);
+  const recordedAt = Math.max(one.recordedAt, floorMs);
+  const publishedAt = Math.max(one.publishedAt ?? recordedAt, recordedAt);
+  const sendSkewMs = publishedAt - (one.publishedAt ?? publishedAt) + recordedAt - one.recordedAt;
   const shared = {
     [semantic.ATTR_MESSAGING_SYSTEM]: semantic.MESSAGING_SYSTEM_VALUE_KAFKA,
     [semantic.ATTR_MESSAGING_DESTINATION_NAME]: one.destination,
@@ -37,13 +38,13 @@ export function toDeliverySpans(
       topic: "send",
       kind: "producer",
       name: `send ${one.eventType}`,
-      startMs: one.recordedAt,
+      startMs: recordedAt,
       endMs: publishedAt,
       attributes: {
         ...shared,
         [semantic.ATTR_MESSAGING_OPERATION_NAME]: "send",
         [semantic.ATTR_MESSAGING_OPERATION_TYPE]: semantic.MESSAGING_OPERATION_TYPE_VALUE_SEND,
-        ...(skewMs > 0 ? { [own.clampedMs]: skewMs } : {}),
+        ...(sendSkewMs > 0 ? { [own.clampedMs]: sendSkewMs } : {}),
       },
     },
     {

@@ -50,6 +50,8 @@ const story = treeOf([
     endMs: at(14),
     attributes: { "fabric.reason_code": "READ_ONLY" },
   }),
+  span("x", "d", { topic: "send", name: "send agent.tool.authorized", startMs: at(14), endMs: at(20) }),
+  span("y", "x", { topic: "process", name: "process agent.tool.authorized", startMs: at(20), endMs: at(31) }),
   span("e", "t", {
     topic: "effect",
     name: "effect http",
@@ -63,13 +65,13 @@ describe("a tree in the terminal", () => {
   it("shows since when, what, how long, and explains its marks", () => {
     expect(renderSpanTree(story)).toMatchInlineSnapshot(`
       "cor_1 · tenant acme · trace 0123456789abcdef0123456789abcdef
-      2026-01-01T00:00:00.000Z · 1 m 15 · 6 spans · 9 events · 1 error
+      2026-01-01T00:00:00.000Z · 1 m 15 · 8 spans · 9 events · 1 error
 
          +0 ms  goal                                                            1 m 15
          +0 ms  └─ session claude-code s1                                       1 m 15
          +5 ms     └─ ~ turn                                                    1 m 09
-        +12 ms        ├─ ! tool shell.run c1 tool_failed                         3.4 s
-        +12 ms        │  └─ gate allow READ_ONLY                                  2 ms
+        +12 ms        ├─ ! tool shell.run tool_failed c1                         3.4 s
+        +12 ms        │  └─ gate allow READ_ONLY · bus 17 ms                      2 ms
         +4.0 s        └─ … effect http                                              ·
 
       ! error   ~ no event of its own came   … no end was recorded"

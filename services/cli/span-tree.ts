@@ -25,9 +25,10 @@ export function renderSpanTree(tree: TraceTree): string {
   const [root] = tree.spans;
   if (root === undefined) return "";
   const { startMs } = root;
+  const busMs = toBusTimes(tree);
   const childrenOf = new Map<string, TraceSpan[]>();
   for (const span of tree.spans) {
-    if (span.parentId === null) continue;
+    if (span.parentId === null || isOfBus(span)) continue;
     const siblings = childrenOf.get(span.parentId);
     if (siblings === undefined) childrenOf.set(span.parentId, [span]);
     else siblings.push(span);
@@ -42,9 +43,11 @@ export function renderSpanTree(tree: TraceTree): string {
     const duration = (span.endMs === span.startMs ? "·" : toDuration(span.endMs - span.startMs)).padStart(
       durationWidth,
     );
+    const waitedMs = busMs.get(span.spanId);
+    const onBus = waitedMs === undefined ? "" : ` · bus ${toDuration(waitedMs)}`;
     const flags = held.map(({ mark }) => mark).join("");
     const room = width - offsetWidth - durationWidth - 4;
-    const text = fit(`${lead}${branch}${flags === "" ? "" : `${flags} `}${toLabel(span)}`, room);
+    const text = fit(`${lead}${branch}${flags === "" ? "" : `${flags} `}${toLabel(span)}${onBus}`, room);
     lines.push(`${offset}  ${text.padEnd(room)}  ${duration}`.trimEnd());
     const children = (childrenOf.get(span.spanId) ?? []).sort(
       (a, b) => a.startMs - b.startMs || a.endMs - b.endMs || (a.spanId < b.spanId ? -1 : 1),
@@ -55,7 +58,7 @@ export function renderSpanTree(tree: TraceTree): string {
     });
   }
   draw(root, "", "", "");
-  const hidden = tree.spans.length - lines.length;
+  const hidden = tree.spans.filter((one) => !isOfBus(one)).length - lines.length;
   return [
     `${tree.correlationId} · tenant ${tree.tenantId} · trace ${tree.traceId}`,
     toSummary(tree, root),
@@ -72,6 +75,22 @@ export function renderSpanTree(tree: TraceTree): string {
             .join("   "),
         ]),
   ].join("\n");
+}
+
+/** The way of an event over the bus is shown as one time at its decision; `--json` and exports have the spans. */
+function isOfBus({ topic }: TraceSpan): boolean {
+  return topic === "send" || topic === "process";
+}
+
+/** Decision → milliseconds from its commit to its projection. */
+function toBusTimes({ spans }: TraceTree): ReadonlyMap<string, number> {
+  const sends = new Map(spans.filter(({ topic }) => topic === "send").map((one) => [one.spanId, one]));
+  return new Map(
+    spans.flatMap((one): [string, number][] => {
+      const send = one.topic === "process" ? sends.get(one.parentId ?? "") : undefined;
+      return send?.parentId == null ? [] : [[send.parentId, one.endMs - send.startMs]];
+    }),
+  );
 }
 
 function toSummary(tree: TraceTree, root: TraceSpan): string {
@@ -94,9 +113,9 @@ function toLabel(span: TraceSpan): string {
   };
   const more = {
     session: [text(semantic.ATTR_GEN_AI_CONVERSATION_ID)],
-    turn: [text(own.turn), text(own.outcome)],
+    turn: [text(own.outcome), text(own.turn)],
     agent: [text(semantic.ATTR_GEN_AI_AGENT_ID)],
-    call: [text(semantic.ATTR_GEN_AI_TOOL_CALL_ID), span.errorType ?? text(own.outcome)],
+    call: [span.errorType ?? text(own.outcome), text(semantic.ATTR_GEN_AI_TOOL_CALL_ID)],
     model: [tokensOf(span), span.errorType],
     decision: [text(own.reasonCode)],
     approval: [text(own.outcome), text(own.approvalId)],
