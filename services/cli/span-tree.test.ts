@@ -72,7 +72,7 @@ describe("a tree in the terminal", () => {
          +5 ms     └─ ~ turn                                                    1 m 09
         +12 ms        ├─ ! tool shell.run tool_failed c1                         3.4 s
         +12 ms        │  └─ gate allow READ_ONLY · bus 17 ms                      2 ms
-        +4.0 s        └─ … effect http                                              ·
+        +4.0 s        └─ … effect http                                               ·
 
       ! error   ~ no event of its own came   … no end was recorded"
     `);
