@@ -22,7 +22,9 @@ export const createAnalyst = async (
   const role = `analyst_${randomBytes(5).toString("hex")}`;
   const password = randomBytes(12).toString("hex");
   for (const tenantId of tenants) {
-    await admin.query("INSERT INTO access.tenants (tenant_id) VALUES ($1) ON CONFLICT DO NOTHING", [tenantId]);
+    await admin.query("INSERT INTO access.tenants (tenant_id) VALUES ($1) ON CONFLICT DO NOTHING", [
+      tenantId,
+    ]);
     await admin.transaction((tx) => grantTenant(tx, { role, tenantId, password }));
   }
   const url = new URL(database.url);
