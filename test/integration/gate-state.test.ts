@@ -77,7 +77,9 @@ describe("labels of a session", () => {
       call("read-secret", "l-group"),
       ...Array.from({ length: 20 }, () => call("send-out", "l-group")),
     ];
-    const answers = await Promise.all(bodies.map((body) => decide(one, body)));
+    // One group after the other, so that decisions are committed in the order of their ids.
+    const gate = await rig.gate({ policy: () => policy, maxInFlight: 1 });
+    const answers = await Promise.all(bodies.map((body) => decide(gate, body)));
     const [, ...sent] = await rig.admin
       .query<{ decision: string; command: string }>(
         `SELECT decision, request -> 'input' ->> 'command' AS command FROM gate.decisions

@@ -18,9 +18,8 @@ const eventsAtOnce = 5_000n;
 const spansPerRequest = 256;
 /** Longer than a round may take, which ends at half of it. */
 const leaseMs = 120_000;
-/** A trace that goes on is read again at most this often, a large one less. */
+/** A trace that goes on is read again at most this often. */
 const lookAgainMs = 2_000;
-const maxLookAgainMs = 60_000;
 const maxBackoffMs = 30_000;
 const sweepEveryMs = 600_000;
 const sweepTraces = 500;
@@ -135,7 +134,7 @@ export function createOtlpExporter(options: OtlpExporterOptions): OtlpExporter {
         late.add({}, ready.late.length);
         await store.markLate(trace, ready.late);
       }
-      await store.finish(trace, { lookAtMs: ready.lookAtMs, lookAgainAtMs: trace.nowMs + toPauseMs(trace) });
+      await store.finish(trace, { lookAtMs: ready.lookAtMs, lookAgainAtMs: trace.nowMs + lookAgainMs });
     }
     return count;
   }
@@ -184,11 +183,6 @@ export function createOtlpExporter(options: OtlpExporterOptions): OtlpExporter {
   }
 
   return { exportOnce, run, health: () => ({ fault }) };
-}
-
-/** Two milliseconds more per event: reading one again costs about a tenth of that. */
-function toPauseMs({ events }: ClaimedTrace): number {
-  return Math.min(maxLookAgainMs, lookAgainMs + 2 * Number(events));
 }
 
 /** Traces in portions that fit into memory, in order. */
