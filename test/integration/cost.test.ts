@@ -17,6 +17,8 @@ import { systemClock } from "../../services/platform/clock.ts";
 import { newUuidV7 } from "../../services/platform/ids.ts";
 import type { Database } from "../../services/platform/postgres.ts";
 import { openDatabase } from "../../services/platform/postgres.ts";
+import type { TestAnalyst } from "../harness/analysts.ts";
+import { createAnalyst } from "../harness/analysts.ts";
 import { eventually } from "../harness/eventually.ts";
 import type { HostRig } from "../harness/host-rig.ts";
 import { openHostRig } from "../harness/host-rig.ts";
@@ -48,6 +50,7 @@ const cost = costWith([monthly]);
 
 let rig: HostRig;
 const opened: Database[] = [];
+let analyst: TestAnalyst | null = null;
 beforeEach(async () => {
   rig = await openHostRig();
   await rig.createTopics(
@@ -57,6 +60,8 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   for (const one of opened.splice(0)) await one.end();
+  await analyst?.drop();
+  analyst = null;
   await rig.close();
 });
 const as = (role: string): Database => {
@@ -273,8 +278,9 @@ describe("cost", () => {
     await rig.sql.query(
       "INSERT INTO access.analyst_tenants (role_name, tenant_id) VALUES ('fabric_analyst', 'acme')",
     );
-    const analyst = as("fabric_analyst");
-    const read = async (sql: string) => (await analyst.query(sql)).rows;
+    analyst = await createAnalyst(rig.database, ["acme"]);
+    const { sql: reader } = analyst;
+    const read = async (text: string) => (await reader.query(text)).rows;
     expect(await read("SELECT sum(amount_micros)::bigint AS n FROM analytics.cost_by_day")).toEqual([
       { n: 3_001_000n },
     ]);
@@ -290,7 +296,7 @@ describe("cost", () => {
     expect(await read("SELECT soft_crossed, hard_crossed FROM analytics.cost_budgets")).toEqual([
       { soft_crossed: true, hard_crossed: false },
     ]);
-    await expect(analyst.query("UPDATE cost.usage SET amount_micros = 0")).rejects.toThrow(
+    await expect(reader.query("UPDATE cost.usage SET amount_micros = 0")).rejects.toThrow(
       /permission denied/,
     );
     await expect(as("fabric_host").query("UPDATE cost.usage SET amount_micros = 0")).rejects.toThrow(
