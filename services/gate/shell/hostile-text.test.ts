@@ -52,13 +52,31 @@ describe("hostile text", () => {
     ]);
   });
 
-  it("past its budget is given up, and the next command is read as ever", async () => {
+  it("past its budget is given up as no valid bash, and the next command is read as ever", async () => {
     let ms = 0;
-    const hurried = await loadBashParser({ monotonicMs: () => (ms += 100), maxParseMs: 250 });
-    const long = "[a] ".repeat(4_000);
-    expect(parseCommand(hurried, long, { cwd: "/project" }).opaque.map(({ kind }) => kind)).toEqual([
-      "too_large",
-    ]);
+    const hurried = await loadBashParser({ spentMs: () => (ms += 100), maxParseMs: 250 });
+    const patient = await loadBashParser({ spentMs: () => 0, maxParseMs: 1 });
+    const broken = "[a] ".repeat(500);
+    const kindsBy = (one: BashParser): string[] =>
+      parseCommand(one, broken, { cwd: "/project" }).opaque.map(({ kind }) => kind);
+    expect(kindsBy(hurried)).toEqual(["syntax_error"]);
+    expect(kindsBy(patient)).toEqual(kindsBy(hurried));
     expect(parseCommand(hurried, "rm x", { cwd: "/project" }).opaque).toEqual([]);
+  });
+
+  it.each([
+    ["brackets in a row", "[a] ".repeat(16_000)],
+    ["here-documents in one line", "cat <<A <<B\nx\nA\ny\nB\n".repeat(3_000)],
+    ["closings of nothing", `f() { ${")) $".repeat(16_000)}`],
+    ["a long text that is run many times", `A='${"a b; ".repeat(8_000)}'; ${'sh -c "$A"; '.repeat(1_600)}`],
+    ["a broken text that is run many times", `A='${"[a] ".repeat(9_000)}'; ${'sh -c "$A"; '.repeat(1_600)}`],
+    ["many broken texts", `${`sh -c '${"[a] ".repeat(200)}'; `.repeat(70)}`],
+    ["a pipe of many", `${"a | ".repeat(16_000)}b`],
+  ])("keeps nobody waiting: %s", (_, text) => {
+    const before = process.cpuUsage();
+    expect(kinds(text)).not.toEqual([]);
+    const { user, system } = process.cpuUsage(before);
+    // Processor time, since the machine may be busy. Three broken scripts of a fifth of a second each are the most there is.
+    expect((user + system) / 1_000).toBeLessThan(1_000);
   });
 });

@@ -8,7 +8,7 @@ import { resolvePath, toPaths } from "./paths.ts";
 import type { Directories } from "./paths.ts";
 import { endsWord, hidesExpansion, toBacktickCode } from "./quoting.ts";
 import type { BashParser, SyntaxNode } from "./syntax-tree.ts";
-import { refuseText } from "./text-guards.ts";
+import { MAX_TEXT, refuseText } from "./text-guards.ts";
 import { toSingleWord, toWords } from "./words.ts";
 import type { WordScope } from "./words.ts";
 
@@ -19,12 +19,18 @@ import type { ParseContext, Place, Script, Stdin, Tail } from "./place.ts";
 const MAX_CODE_DEPTH = 12;
 const MAX_SCRIPTS = 400;
 const MAX_FINDINGS = 2_000;
+/** Most that is read of one command line with all the code that stands in it: a variable can hold a long text for many. */
+const MAX_READ_CHARS = 2 * MAX_TEXT;
+/** Most scripts of one command line that are no valid bash: those are what takes the grammar long. */
+const MAX_BROKEN_SCRIPTS = 3;
 
 /** One walk over one command line: steps wait on a stack of its own, so that no nesting can overflow the real one. */
 export class SyntaxWalk extends CommandRunner {
   private readonly parser: BashParser;
   private readonly assignments: Assignment[] = [];
   private scripts = 0;
+  private brokenScripts = 0;
+  private readChars = 0;
 
   constructor(parser: BashParser, context: ParseContext) {
     super(context);
@@ -83,8 +89,14 @@ export class SyntaxWalk extends CommandRunner {
       this.report(refusal.kind, refusal.detail);
       return;
     }
+    this.readChars += text.length;
+    if (this.readChars > MAX_READ_CHARS || this.brokenScripts >= MAX_BROKEN_SCRIPTS) {
+      this.report("too_large", text);
+      return;
+    }
     const parsed = this.parser.parse(text);
     if (!parsed.ok) {
+      this.brokenScripts += 1;
       this.report(parsed.fault, text);
       return;
     }
