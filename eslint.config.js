@@ -7,8 +7,9 @@ import tseslint from "typescript-eslint";
 const PURE = [
   "schemas/**/*.ts",
   "processors/**/*.ts",
-  "services/gate/{classif*,plan,counters,signals,find-tool,answer,ruling,group-ledger,group-change,call-change,call-facts}.ts",
+  "services/gate/{classif*,plan,counters,signals,built-in-signals,answer,ruling,group-ledger,group-change,call-change,call-facts}.ts",
   "services/gate/{stages,shell,sql}/**/*.ts",
+  "services/gate/policy/{cedar-*,duration,json-schema,parse-*,problem,rule-*,run-cases,tool-pattern,when,yaml-file}.ts",
   "services/adapters/*/{translate,capabilities,render,words}*.ts",
 ];
 const EFFECTS = ["processors/**/store.ts", "**/*.test.ts"];
