@@ -113,7 +113,12 @@ export function renderItem(screen: Screen, one: Item): string {
           ? "once"
           : `${String(one.occurrences)} times, the last at ${toMinute(one.last_seen_at)}`,
       ],
-      ["again", one.generation === 1 ? null : `for the ${String(one.generation)}th time since it was closed`],
+      [
+        "again",
+        one.generation === 1
+          ? null
+          : `number ${String(one.generation)} of this cause; the ones before are closed`,
+      ],
       [
         "closed",
         one.closed_at === null ? null : `${toMinute(one.closed_at)} by ${one.closed_by ?? "unknown"}`,
