@@ -17,9 +17,9 @@ export interface TraceKey {
 
 /** Tables that a rebuild from the same events makes equal, each with a total order. */
 export const dumpTables = [
-  { table: "trace.traces", orderBy: "tenant_id, correlation_id" },
-  { table: "trace.spans", orderBy: "tenant_id, correlation_id, span_id" },
-  { table: "trace.causes", orderBy: "tenant_id, correlation_id, event_id" },
+  { table: "traces", orderBy: "tenant_id, correlation_id" },
+  { table: "spans", orderBy: "tenant_id, correlation_id, span_id" },
+  { table: "causes", orderBy: "tenant_id, correlation_id, event_id" },
 ] as const;
 
 interface StoredRow {

@@ -77,7 +77,7 @@ describe("spans in Postgres", () => {
     const small = createTrace({ maxSpans: 50 });
     await rig.project(events, 40, small);
     const clean = await rig.dump();
-    expect(clean["trace.spans"]).toHaveLength(50);
+    expect(clean["spans"]).toHaveLength(50);
     await rig.clear();
     await rig.project([...events].reverse(), 13, small);
     expect(await rig.dump()).toEqual(clean);
