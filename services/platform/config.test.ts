@@ -54,6 +54,20 @@ describe("the configuration", () => {
     );
   });
 
+  it("reads the headers of a collector, and shows their names alone", () => {
+    const env = { ...complete, FABRIC_OTLP_HEADERS: "Authorization=Basic aGk=, X-Tenant = a" };
+    const config = loadConfig({ env });
+    expect(config.otlp).toMatchObject({
+      endpoint: undefined,
+      protocol: "http",
+      headers: { authorization: "Basic aGk=", "x-tenant": "a" },
+    });
+    expect(JSON.stringify(describeConfig(config))).not.toContain("aGk");
+    expect(caught(() => loadConfig({ env: { ...complete, FABRIC_OTLP_HEADERS: "secret" } })).message).toMatch(
+      /FABRIC_OTLP_HEADERS: headers are name=value/,
+    );
+  });
+
   it("shows no password", () => {
     const config = loadConfig({
       env: {
