@@ -16,6 +16,12 @@ export interface TouchedPath {
   readonly mode: "read" | "write";
 }
 
+/** A touched path that leads to another file. */
+export interface RealPath {
+  readonly path: string;
+  readonly real: string;
+}
+
 /** A request with everything that rules may know of it. */
 export interface Classified {
   readonly entry: ToolEntry | null;
@@ -27,6 +33,8 @@ export interface Classified {
   readonly findings: readonly Finding[];
   /** Of file tools, patches and commands alike. */
   readonly touched: readonly TouchedPath[];
+  /** Symbolic links among the touched paths: by path, each once. Absent: none, or nobody could look. */
+  readonly links?: readonly RealPath[];
   /** What a shell command runs; null for other tools. */
   readonly command: ParsedCommand | null;
   /** Files whose content is code that would run: resolved, sorted. */

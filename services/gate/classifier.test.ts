@@ -289,6 +289,7 @@ describe("a file tool", () => {
   it("touches a file behind a link under both names", () => {
     const links = new Map([["/work/notes", "/home/u/.ssh/id_rsa"]]);
     const classified = classify(toRequest("file.read", { file_path: "notes" }), policy, links);
+    expect(classified.links).toEqual([{ path: "/work/notes", real: "/home/u/.ssh/id_rsa" }]);
     expect(touched(classified)).toEqual(["read /home/u/.ssh/id_rsa", "read /work/notes"]);
     expect(classified.signals).toEqual(["path.outside-workspace.read", "secret.read"]);
   });

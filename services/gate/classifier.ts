@@ -9,7 +9,7 @@ import type { Reading } from "./classify-reading.ts";
 import { readShell, toSqlSignals } from "./classify-shell.ts";
 import type { Reader } from "./classify-shell.ts";
 import { readUrl, toUrlsInTexts, toUrlsOfCommand } from "./classify-urls.ts";
-import type { Classified, Classify, Finding, TouchedPath } from "./classified.ts";
+import type { Classified, Classify, Finding, RealPath, TouchedPath } from "./classified.ts";
 import type { Policy, ToolEntry } from "./policy/policy.ts";
 import { findTool } from "./policy/tool-pattern.ts";
 import type { ParsedCommand } from "./shell/parsed-command.ts";
@@ -97,10 +97,21 @@ function readRequest(
     resource: reading.excess === null ? (reading.named[0] ?? null) : null,
     findings: [...findings, ...tested.findings],
     touched,
+    ...toLinks([...reading.touched.map(({ path }) => path), ...reading.operandPaths], realPaths),
     command,
     operandPaths: reading.operandPaths,
     signals: [...signals].sort(),
   };
+}
+
+/** What of the paths leads elsewhere. */
+function toLinks(paths: readonly string[], realPaths: RealPaths | undefined): Pick<Classified, "links"> {
+  if (realPaths === undefined || realPaths.size === 0) return {};
+  const links = [...new Set(paths)].sort().flatMap((path): RealPath[] => {
+    const real = realPaths.get(path);
+    return real === undefined ? [] : [{ path, real }];
+  });
+  return links.length === 0 ? {} : { links };
 }
 
 function toFindings(request: GateRequest, entry: ToolEntry | null, parts: InputParts): Finding[] {

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { GateRequest, JsonObject } from "../../schemas/gate.ts";
 import type { PlanParts } from "./plan.ts";
 import { intentDigest, planDigest, toPlan } from "./plan.ts";
+import type { ParsedCommand } from "./shell/parsed-command.ts";
 
 const request = (input: JsonObject, rest: Partial<GateRequest> = {}): GateRequest => ({
   runtime: "own",
@@ -21,6 +22,15 @@ const digestOf = (
   more: Partial<PlanParts> = {},
 ) => planDigest(toPlan(asked, source, { ...parts, ...more }));
 const plain = request({ command: "make" });
+const inForeignShell: ParsedCommand = {
+  commands: [],
+  writes: [],
+  reads: [],
+  unresolvedReads: [],
+  operands: [],
+  assignments: [],
+  opaque: [{ kind: "foreign_shell", detail: "make", program: "PowerShell" }],
+};
 
 describe("the digest of a plan", () => {
   it("is the same for the same command with two descriptions, two time limits and two orders of keys", () => {
@@ -42,6 +52,8 @@ describe("the digest of a plan", () => {
       "a script with other content",
       digestOf(plain, shell, { operands: [{ path: "/w/a.sh", digest: "sha256:2" }] }),
     ],
+    ["another shell", digestOf(plain, { ...shell, command: inForeignShell })],
+    ["a link", digestOf(plain, { ...shell, links: [{ path: "/w/a", real: "/w/b" }] })],
     [
       "a script that cannot be read",
       digestOf(plain, shell, { operands: [{ path: "/w/a.sh", digest: null }] }),
@@ -54,6 +66,11 @@ describe("the digest of a plan", () => {
   it("takes a field out only where the catalogue lists it: what a ticket says is what the tool does", () => {
     const one = digestOf(request({ title: "t", description: "a" }), ticket);
     expect(digestOf(request({ title: "t", description: "b" }), ticket)).not.toBe(one);
+  });
+
+  it("is another one when a link leads elsewhere", () => {
+    const leadingTo = (real: string) => digestOf(plain, { ...shell, links: [{ path: "/w/a", real }] });
+    expect(leadingTo("/etc/passwd")).not.toBe(leadingTo("/w/b"));
   });
 
   it("does not depend on the order of the scripts", () => {
@@ -70,10 +87,15 @@ describe("the digest of a plan", () => {
 });
 
 describe("the digest of the intent", () => {
-  it("stays when a script or a limit changes, and only then", () => {
-    const intent = (asked: GateRequest, more: Partial<PlanParts> = {}) =>
-      intentDigest(toPlan(asked, shell, { ...parts, ...more }));
+  it("stays when a script, a link or a limit changes, and only then", () => {
+    const intent = (
+      asked: GateRequest,
+      more: Partial<PlanParts> = {},
+      source: Parameters<typeof toPlan>[1] = shell,
+    ) => intentDigest(toPlan(asked, source, { ...parts, ...more }));
     const one = intent(plain);
+    expect(intent(plain, {}, { ...shell, links: [{ path: "/w/a", real: "/w/b" }] })).toBe(one);
+    expect(intent(plain, {}, { ...shell, command: inForeignShell })).not.toBe(one);
     expect(intent(plain, { operands: [{ path: "/w/a.sh", digest: "sha256:1" }] })).toBe(one);
     expect(intent(plain, { constraints: { network: "none" } })).toBe(one);
     expect(intent(plain, { environment: "prod" })).not.toBe(one);

@@ -1,6 +1,7 @@
 import type { Constraints, GateRequest, Json, JsonObject } from "../../schemas/gate.ts";
 import { canonicalDigest } from "../platform/canonical-json.ts";
-import type { Operand } from "./classified.ts";
+import type { Operand, RealPath } from "./classified.ts";
+import type { ParsedCommand } from "./shell/parsed-command.ts";
 
 /** The frozen action: what was judged and nothing else may be done with the right that comes of it. */
 export interface Plan {
@@ -10,8 +11,12 @@ export interface Plan {
   readonly working_directory: string | null;
   readonly environment: string;
   readonly resource: string | null;
+  /** The shell that the command is for, when it is no kin of bash: the same text does something else in it. */
+  readonly shell?: string;
   /** Files whose content would run, by path: another content is another plan. */
   readonly operands: readonly Operand[];
+  /** Where symbolic links lead, where the gate can look: a link that leads elsewhere is another plan. */
+  readonly links?: readonly RealPath[];
   readonly constraints: Constraints;
 }
 
@@ -20,6 +25,8 @@ interface PlanSource {
   readonly entry: { readonly volatile: readonly string[] } | null;
   readonly action: string;
   readonly resource: string | null;
+  readonly command?: ParsedCommand | null;
+  readonly links?: readonly RealPath[];
 }
 
 /** What a plan takes from elsewhere. */
@@ -36,6 +43,10 @@ export interface PlanParts {
 export function toPlan(request: GateRequest, source: PlanSource, parts: PlanParts): Plan {
   const volatile = new Set(source.entry?.volatile ?? []);
   const kept = Object.entries(request.input).filter(([field]) => !volatile.has(field));
+  const foreign = source.command?.opaque.find(
+    (one) => one.kind === "foreign_shell" && one.program !== undefined,
+  );
+  const links = source.links ?? [];
   return {
     tool: request.tool,
     action: source.action,
@@ -43,7 +54,9 @@ export function toPlan(request: GateRequest, source: PlanSource, parts: PlanPart
     working_directory: request.working_directory ?? null,
     environment: parts.environment,
     resource: source.resource,
+    ...(foreign?.program === undefined ? {} : { shell: foreign.program }),
     operands: [...parts.operands].sort((left, right) => (left.path < right.path ? -1 : 1)),
+    ...(links.length === 0 ? {} : { links }),
     constraints: parts.constraints,
   };
 }
@@ -54,11 +67,11 @@ export function planDigest(plan: Plan): string | null {
 }
 
 /**
- * The digest of what is wanted, whatever the files and the limits are at the moment: approvals, revocations and the
+ * The digest of what is wanted, whatever the files, the links and the limits are at the moment: approvals, revocations and the
  * identity of a call are found by it. Null when the input has no canonical form.
  */
 export function intentDigest(plan: Plan): string | null {
-  const { operands: _operands, constraints: _constraints, ...intent } = plan;
+  const { operands: _operands, links: _links, constraints: _constraints, ...intent } = plan;
   return digestOf(intent);
 }
 

@@ -223,7 +223,7 @@ export function referTo(scenario: Scenario): Outcome {
       const isOtherResource = before.resource !== after.resource;
       const doesMore = last.view.signals.some((one) => !first.view.signals.includes(one));
       const isRefused = spec !== undefined && spec.refuses in input;
-      const isFault = (isOtherResource && (spec?.kind !== "command" || doesMore)) || isRefused;
+      const isFault = (spec?.kind === "command" ? doesMore : isOtherResource) || isRefused;
       if (isFault) {
         for (const rule of ranked.filter((one) => changers.has(one.id))) {
           says.push({ rule: rule.id, rank: 1, reason: "RULE_FAILED", message: "", priority: rule.priority });

@@ -61,14 +61,22 @@ export function findRewriteFault(asked: JudgedForm, rewritten: JudgedForm): stri
     return "changed the tool";
   if (after.action !== before.action) return "changed the action";
   if (rewritten.request.working_directory !== asked.request.working_directory) return "changed the place";
-  if (after.resource !== before.resource) {
-    // For a command the text is the resource: it may become another one that does no more than the one asked for.
-    if (before.entry?.resource.kind !== "command") return "changed the resource";
+  if (before.entry?.resource.kind === "command") {
+    // The text is the resource: it may become another one, and run in another way, that does no more than was asked for.
     const added = after.signals.filter((one) => !before.signals.includes(one));
     if (added.length > 0) return `made a command that does more: ${added.join(", ")}`;
+  } else if (after.resource !== before.resource || !isSameTouch(before, after)) {
+    return "changed the resource";
   }
   const problems = after.entry?.inputProblems(rewritten.request.input) ?? [];
   return problems.length > 0 ? `made an input that the tool does not take: ${problems.join("; ")}` : null;
+}
+
+/** A resource is named by its first file; a call can name more. */
+function isSameTouch(before: Classified, after: Classified): boolean {
+  const names = (one: Classified): string =>
+    JSON.stringify(one.touched.map(({ mode, path }) => [mode, path]).sort());
+  return names(before) === names(after);
 }
 
 /** The denies of rewrites that did what they may not do. */
