@@ -1,6 +1,5 @@
 import type { Envelope } from "../../schemas/envelope.ts";
 import { defineProcessor } from "../kit/processor.ts";
-import type { FactType } from "./fact.ts";
 import { factTypes, toFact } from "./fact.ts";
 import { toLabel } from "./label.ts";
 import { toLinks } from "./link.ts";
@@ -16,7 +15,7 @@ export const evaluation = defineProcessor({
   topics: [...factTypes, "agent.episode.labelled"],
   project: (event): readonly Change[] => {
     if (isLabel(event)) return [{ kind: "label", row: toLabel(event) }];
-    return [{ kind: "fact", row: toFact(event as Envelope<FactType>), links: toLinks(event) }];
+    return [{ kind: "fact", row: toFact(event), links: toLinks(event) }];
   },
   apply: applyChanges,
 });

@@ -115,7 +115,7 @@ async function duck(sql: string): Promise<Record<string, unknown>[]> {
   const connection = await instance.connect();
   try {
     const reader = await connection.runAndReadAll(sql);
-    return reader.getRowObjectsJson() as Record<string, unknown>[];
+    return reader.getRowObjectsJson();
   } finally {
     connection.closeSync();
     instance.closeSync();

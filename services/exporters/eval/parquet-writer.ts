@@ -21,9 +21,6 @@ class FileBytes extends ByteWriter {
     await this.#handle.writeFile(bytes);
     this.index = 0;
   }
-  override async finish(): Promise<void> {
-    await this.flush();
-  }
 }
 
 /** Parquet with Snappy; times are TIMESTAMP_MILLIS in UTC, lists are JSON text. */
@@ -32,8 +29,9 @@ export async function openParquetWriter(file: string): Promise<DatasetWriter> {
   const schema = schemaFromColumnData({
     columnData: datasetColumns.map(({ name, type, nullable }) => ({ name, type, nullable, data: [] })),
   });
+  const writer = new FileBytes(handle);
   const parquet = new ParquetWriter({
-    writer: new FileBytes(handle),
+    writer,
     schema,
     createdBy: "policy-hook-fabric",
     kvMetadata: [{ key: "fabric.dataset.schema", value: datasetSchemaVersion }],
@@ -64,6 +62,7 @@ export async function openParquetWriter(file: string): Promise<DatasetWriter> {
     async finish() {
       await flush();
       await parquet.finish();
+      await writer.flush();
       await handle.close();
     },
     abandon: () => handle.close(),
