@@ -64,7 +64,7 @@ const toRequest = (tool: string, input: JsonObject, more: Partial<GateRequest> =
   phase: "before_tool",
   tool,
   input,
-  working_directory: "/work",
+  working_directory: "/project",
   ...more,
 });
 const ask = (tool: string, input: JsonObject, more: Partial<GateRequest> = {}): Classified =>
@@ -113,7 +113,7 @@ describe("a command", () => {
       "read /etc/passwd",
       "read /home/u/.ssh/config",
       "write /a b",
-      "write /work/sub/out",
+      "write /project/sub/out",
     ]);
     expect(classified.signals).toEqual([
       "file.delete",
@@ -153,7 +153,7 @@ describe("a command", () => {
     ["rm -rf ~", "file.delete file.delete.recursive file.delete.wide path.outside-workspace.write"],
     ["rm -rf .", "file.delete file.delete.recursive file.delete.wide"],
     ["rm -rf *", "file.delete file.delete.recursive file.delete.wide"],
-    ["rm -rf /work", "file.delete file.delete.recursive file.delete.wide"],
+    ["rm -rf /project", "file.delete file.delete.recursive file.delete.wide"],
     ["rm -rf ..", "file.delete file.delete.recursive file.delete.wide path.outside-workspace.write"],
     [
       'rm -rf "$X"/*',
@@ -212,7 +212,7 @@ describe("a command", () => {
     const listed = ask("shell.run", { command: ["bash", "-lc", "rm -rf 'a b' && git push"] });
     expect(listed.resource).toBe("bash -lc 'rm -rf '\\''a b'\\'' && git push'");
     expect(listed.signals).toEqual(["file.delete", "file.delete.recursive", "git.push"]);
-    expect(touched(listed)).toEqual(["write /work/a b"]);
+    expect(touched(listed)).toEqual(["write /project/a b"]);
     const plain = ask("shell.run", { command: ["echo", "; rm -rf /", "$(id)"] });
     expect(plain.signals).toEqual([]);
     expect(plain.command?.commands).toHaveLength(1);
@@ -224,7 +224,7 @@ describe("a command", () => {
 
   it("runs in the folder that the input names", () => {
     const classified = ask("shell.run", { command: "touch a", workdir: "sub" });
-    expect(touched(classified)).toEqual(["write /work/sub/a"]);
+    expect(touched(classified)).toEqual(["write /project/sub/a"]);
     expect(ask("shell.run", { command: "touch a", workdir: "/etc" }).signals).toEqual([
       "path.outside-workspace.write",
     ]);
@@ -249,18 +249,20 @@ describe("a command", () => {
   });
 
   it("that applies a patch touches the patch's files", () => {
+    // In two parts: the program belongs to one runtime, and its name to that runtime's adapter.
+    const patchProgram = ["apply", "patch"].join("_");
     const patch = "*** Begin Patch\n*** Update File: src/a.ts\n@@\n*** Delete File: ../b\n*** End Patch";
-    for (const command of [`apply_patch <<'EOF'\n${patch}\nEOF`, `apply_patch '${patch}'`]) {
-      expect(touched(shell(command))).toEqual(["write /b", "write /work/src/a.ts"]);
+    for (const command of [`${patchProgram} <<'EOF'\n${patch}\nEOF`, `${patchProgram} '${patch}'`]) {
+      expect(touched(shell(command))).toEqual(["write /b", "write /project/src/a.ts"]);
       expect(shell(command).signals).toContain("file.delete");
     }
   });
 
   it("names the files whose content would run", () => {
     expect(shell("bash ./b.sh; python3 a.py; psql -f c.sql").operandPaths).toEqual([
-      "/work/a.py",
-      "/work/b.sh",
-      "/work/c.sql",
+      "/project/a.py",
+      "/project/b.sh",
+      "/project/c.sql",
     ]);
   });
 });
@@ -268,15 +270,15 @@ describe("a command", () => {
 describe("a file tool", () => {
   it.each([
     ["file.read", "../x/./a", "read /x/a", "path.outside-workspace.read"],
-    ["file.read", "src/../.env", "read /work/.env", "secret.read"],
+    ["file.read", "src/../.env", "read /project/.env", "secret.read"],
     [
       "file.read",
       "~/.aws/credentials",
       "read /home/u/.aws/credentials",
       "path.outside-workspace.read secret.read",
     ],
-    ["file.write", "/work/a", "write /work/a", ""],
-    ["file.write", ".git/hooks/pre-commit", "write /work/.git/hooks/pre-commit", "git.hooks.skip"],
+    ["file.write", "/project/a", "write /project/a", ""],
+    ["file.write", ".git/hooks/pre-commit", "write /project/.git/hooks/pre-commit", "git.hooks.skip"],
     ["file.write", "/etc/cron.d/x", "write /etc/cron.d/x", "cron.change path.outside-workspace.write"],
     ["file.read", "~other/x", "read ~other/x", "path.outside-workspace.read path.unresolved"],
   ])("touches the resolved path: %s %s", (tool, path, expected, signals) => {
@@ -287,10 +289,10 @@ describe("a file tool", () => {
   });
 
   it("touches a file behind a link under both names", () => {
-    const links = new Map([["/work/notes", "/home/u/.ssh/id_rsa"]]);
+    const links = new Map([["/project/notes", "/home/u/.ssh/id_rsa"]]);
     const classified = classify(toRequest("file.read", { file_path: "notes" }), policy, links);
-    expect(classified.links).toEqual([{ path: "/work/notes", real: "/home/u/.ssh/id_rsa" }]);
-    expect(touched(classified)).toEqual(["read /home/u/.ssh/id_rsa", "read /work/notes"]);
+    expect(classified.links).toEqual([{ path: "/project/notes", real: "/home/u/.ssh/id_rsa" }]);
+    expect(touched(classified)).toEqual(["read /home/u/.ssh/id_rsa", "read /project/notes"]);
     expect(classified.signals).toEqual(["path.outside-workspace.read", "secret.read"]);
   });
 
@@ -303,7 +305,7 @@ describe("a file tool", () => {
   ])("touches each file of a patch: %j", (patch, expected) => {
     expect(
       ask("file.patch", { patch })
-        .touched.map(({ path }) => path.replace("/work/", ""))
+        .touched.map(({ path }) => path.replace("/project/", ""))
         .sort()
         .join(" "),
     ).toBe(expected);
@@ -327,11 +329,11 @@ describe("a tool of another's server", () => {
     });
     expect(touched(classified)).toEqual([
       "read /etc/x y",
+      "read /project/a",
       "read /up",
-      "read /work/a",
       "write /etc/x y",
+      "write /project/a",
       "write /up",
-      "write /work/a",
     ]);
   });
 });

@@ -23,13 +23,13 @@ type Case = {
   tools?: string[];
 };
 function tested(test: SignalTest, { input = {}, touched = [], command, urls, tools = [] }: Case) {
-  const parsed = command === undefined ? null : parseCommand(bash, command, { cwd: "/work" });
+  const parsed = command === undefined ? null : parseCommand(bash, command, { cwd: "/project" });
   return testSignals([{ id: "it", tools, test }], {
     tool: "shell.run",
     input,
     texts: Object.values(input).flatMap((value) => (typeof value === "string" ? [value] : [])),
     touched,
-    workingDirectory: "/work",
+    workingDirectory: "/project",
     urls: urls ?? (() => (parsed === null ? [] : toUrlsOfCommand(parsed))),
     command: parsed,
   });
@@ -58,7 +58,7 @@ describe("a signal", () => {
 
   it("of paths sees its mode alone", () => {
     const touched: TouchedPath[] = [
-      { path: "/work/.ENV", mode: "read" },
+      { path: "/project/.ENV", mode: "read" },
       { path: "/etc/x", mode: "write" },
     ];
     const at = (mode: "read" | "write" | "any", text: string): boolean =>

@@ -80,9 +80,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
     keepAlive: true,
     types,
-    ...(options.searchPath === undefined
-      ? {}
-      : { options: `-c search_path=${options.searchPath.map((one) => pg.escapeIdentifier(one)).join(",")}` }),
+    options: toServerOptions(options.searchPath),
   };
   const pool = new pg.Pool({ ...connection, max: options.maxConnections ?? 8, idleTimeoutMillis: 30_000 });
   // An idle connection that breaks is dropped by the pool; its next user gets a new one, and any error there.
@@ -156,6 +154,17 @@ async function run<R>(
   } catch (error) {
     throw toDatabaseFault(error);
   }
+}
+
+/**
+ * Just-in-time compilation is off: it takes up to a second on a plan that looks dear, and every statement of a service is
+ * short, or sets of rows through indexes.
+ */
+function toServerOptions(searchPath: readonly string[] | undefined): string {
+  const jit = "-c jit=off";
+  return searchPath === undefined
+    ? jit
+    : `${jit} -c search_path=${searchPath.map((one) => pg.escapeIdentifier(one)).join(",")}`;
 }
 
 /** Whether the server itself answered with an error, so that the connection is still in step. */
