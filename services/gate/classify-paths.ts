@@ -75,8 +75,19 @@ export function resolvePath(
 ): string {
   if (path === "~" || path.startsWith("~/"))
     return home === undefined ? cleanPath("/", path) : cleanPath("/", `${home}/${path.slice(1)}`);
-  return resolveNamedPath(workingDirectory, path);
+  return toFileName(resolveNamedPath(workingDirectory, path));
 }
+
+/** One name for one file: a slash behind it names the same, and on Windows dots, blanks and the name of a stream. */
+function toFileName(path: string): string {
+  if (!isWindowsPath(path)) return path.replace(/(?<=[^/])\/+$/, "");
+  const [root = "", ...parts] = path.split(/[\\/]/);
+  const names = parts.map((part) => part.replace(/:.*$/s, "").replace(/[. ]+$/, ""));
+  while (names.length > 1 && names.at(-1) === "") names.pop();
+  return [root, ...names].join("\\");
+}
+
+const isWindowsPath = (path: string): boolean => /^[A-Za-z]:[\\/]|^\\\\/.test(path);
 
 /** Whether a path, as resolved, says which file it is: not a relative one, and not another user's home. */
 export function isResolved(path: string): boolean {
@@ -88,7 +99,7 @@ export function isInside(path: string, folder: string | undefined): boolean {
   if (folder === undefined) return false;
   const root = folder.replace(/[/\\]+$/, "");
   if (root === "" || /^[A-Za-z]:$/.test(root)) return false;
-  const isWindows = /^[A-Za-z]:[\\/]|^\\\\/.test(root);
+  const isWindows = isWindowsPath(root);
   const spelled = isWindows ? path.replaceAll("/", "\\").toLowerCase() : path;
   const within = isWindows ? root.replaceAll("/", "\\").toLowerCase() : root;
   return spelled === within || spelled.startsWith(within + (isWindows ? "\\" : "/"));

@@ -11,7 +11,15 @@ const scheme = /^[a-z][a-z0-9+.-]*:\/\//i;
 export function readUrl(field: string, text: string): URL {
   refuseLongText(text);
   if (!URL.canParse(text)) throw new RangeError(`the input field \`${field}\` holds no complete address`);
+  if (isReadInTwoWays(text))
+    throw new RangeError(`the input field \`${field}\` holds an address whose host can be read in two ways`);
   return new URL(text);
+}
+
+/** Whether programs differ in which host they ask: what is before the path holds a backslash, a blank or two `@`. */
+function isReadInTwoWays(text: string): boolean {
+  const [, authority = ""] = /^[a-z][a-z0-9+.-]*:\/*([^/?#]*)/i.exec(text.trim()) ?? [];
+  return /[\\\s]|@.*@/.test(authority) || /[\t\r\n]/.test(text);
 }
 
 /** Addresses among the texts of an input that no field names as such; what only resembles one is none. */
@@ -34,7 +42,9 @@ export function toUrlsOfCommand(parsed: ParsedCommand): URL[] {
 /** Whether a program that fetches is given an address whose host the text does not fix. */
 export function hasUnresolvedUrl(parsed: ParsedCommand): boolean {
   return parsed.commands.some((command) =>
-    toAddressWords(command).some((word) => word.kind === "unresolved" && toFixedStart(word) === null),
+    toAddressWords(command).some((word) =>
+      word.kind === "unresolved" ? toFixedStart(word) === null : isReadInTwoWays(word.text),
+    ),
   );
 }
 

@@ -1,7 +1,7 @@
 import { RE2JS } from "re2js";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { JsonObject } from "../../schemas/gate.ts";
-import { toUrlsOfCommand } from "./classify-urls.ts";
+import { readUrl, toUrlsOfCommand } from "./classify-urls.ts";
 import type { TouchedPath } from "./classified.ts";
 import type { SignalTest } from "./policy/policy.ts";
 import { loadBashParser } from "./shell/load-bash-parser.ts";
@@ -129,6 +129,18 @@ describe("a signal", () => {
     const test: SignalTest = { kind: "url_host", pattern: pattern("\n169\\.254\\.169\\.254\n") };
     for (const host of ["169.254.169.254", "0xa9fea9fe", "2852039166", "169.254.43518"])
       expect(holds(test, { command: `curl http://${host}/latest` })).toBe(true);
+  });
+
+  it("reads no address whose host programs read in two ways", () => {
+    for (const text of [
+      "http://a.test\\@b.test/",
+      "http:\\\\a.test/",
+      "http://a@b@c.test/",
+      "http://a.te\tst/",
+      "a.test",
+    ])
+      expect(() => readUrl("url", text), text).toThrow(/^the input field `url` holds/);
+    expect(readUrl("url", "https://u:p@a.test/x@y?z=\\@b").hostname).toBe("a.test");
   });
 
   it("of schemes sees each that is not listed", () => {

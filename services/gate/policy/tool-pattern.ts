@@ -13,7 +13,8 @@ export function findTool<T extends { readonly tool: string }>(tools: readonly T[
   let best: T | null = null;
   for (const entry of tools) {
     if (!toolFits(entry.tool, tool)) continue;
-    if (entry.tool === tool) return entry;
+    // A server can name its tool `*`: that is no more listed than any other that the wildcard covers.
+    if (entry.tool === tool && !entry.tool.endsWith("*")) return entry;
     if (best === null || entry.tool.length > best.tool.length) best = entry;
   }
   return best;
