@@ -65,7 +65,9 @@ export async function revokeTenant(
   if (revoke.tenantId !== undefined || revoke.role === analystGroup) return gone.rowCount;
   if (await assertPlainAnalyst(tx, revoke.role)) {
     // Who is connected would read on to the end of the session; temporary things of that session go with it.
-    await tx.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1", [revoke.role]);
+    await tx.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1", [
+      revoke.role,
+    ]);
     await tx.query(`DROP OWNED BY ${revoke.role} CASCADE`);
     await tx.query(`DROP ROLE ${revoke.role}`);
   }

@@ -30,8 +30,10 @@ import { startProcessors } from "./start-processors.ts";
 import { startRelay } from "./start-relay.ts";
 import { startSealer } from "./start-sealer.ts";
 import { tail } from "./tail.ts";
+import { sqlActions } from "./sql-actions.ts";
 import { takeoverActions } from "./takeover-actions.ts";
 import { issueToken } from "./tokens.ts";
+import { workshopActions } from "./workshop-actions.ts";
 
 const starters = {
   gate: startGate,
@@ -61,6 +63,8 @@ export function createActions(place: Place): Actions {
     ...costActions(place, configOf),
     ...evalActions(configOf),
     ...takeoverActions(configOf),
+    ...sqlActions(place, configOf),
+    ...workshopActions(place, configOf),
     demo: (common, { once }) => runDemo(place, common, once),
     async serve(common, { roles }) {
       const config = await configOf(common);

@@ -1,5 +1,6 @@
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { analystGroup } from "../analytics/analysts.ts";
 import { systemClock } from "../platform/clock.ts";
 import { createAuthKeysFile, loadAuthKeysFile } from "../platform/auth-keys.ts";
 import { createCapabilityKeysFile } from "../gate/capability/capability-keys.ts";
@@ -69,6 +70,11 @@ async function addTenant(config: Config): Promise<void> {
     await database.query("INSERT INTO access.tenants (tenant_id) VALUES ($1) ON CONFLICT DO NOTHING", [
       localTenant,
     ]);
+    // Who has the settings of this machine's stack reads its tenant; logins of other people are granted by name.
+    await database.query(
+      "INSERT INTO access.analyst_tenants (role_name, tenant_id) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+      [analystGroup, localTenant],
+    );
   } finally {
     await database.end();
   }

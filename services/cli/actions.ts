@@ -181,6 +181,36 @@ export interface Actions {
     common: Common,
     options: { tenant: string | undefined; limit: number; dryRun: boolean } & AsPerson,
   ): Promise<Report>;
+  sqlQuestions(common: Common): Promise<Report>;
+  sqlAsk(
+    common: Common,
+    options: {
+      name: string;
+      tenant: string | undefined;
+      parameters: Readonly<Record<string, string>>;
+      printOnly: boolean;
+    },
+  ): Promise<Report>;
+  sqlCatalog(
+    common: Common,
+    options: { check: string | undefined; write: string | undefined },
+  ): Promise<Report>;
+  analystsGrant(common: Common, options: { role: string; tenant: string }): Promise<Report>;
+  analystsRevoke(common: Common, options: { role: string; tenant: string | undefined }): Promise<Report>;
+  analystsList(common: Common): Promise<Report>;
+  benchSeed(
+    common: Common,
+    options: {
+      months: number;
+      sessions: number;
+      seed: number;
+      prefix: string;
+      until: string | undefined;
+      direct: boolean;
+      only: readonly string[] | undefined;
+    },
+  ): Promise<Report>;
+  newProcessor(common: Common, options: { name: string; topics: readonly string[] }): Promise<Report>;
   tail(
     common: Common,
     options: { types: readonly string[]; fromBeginning: boolean; limit: number | undefined },

@@ -9,6 +9,7 @@ import { addEvalCommands } from "./eval-commands.ts";
 import { addPolicyCommands } from "./policy-commands.ts";
 import type { ExitCode } from "./report.ts";
 import type { Screen } from "./screen.ts";
+import { addSqlCommands, addWorkshopCommands } from "./sql-commands.ts";
 import { addTakeoverCommands } from "./takeover-commands.ts";
 
 /** Streams and process matters, handed in so that a test can run a command line in-process. */
@@ -200,6 +201,8 @@ export async function runCommandLine(
   addCostCommands(program, actions, action);
   addEvalCommands(program, actions, action);
   addTakeoverCommands(program, actions, action);
+  addSqlCommands(program, actions, action);
+  addWorkshopCommands(program, actions, action);
   program
     .command("tail")
     .argument("[type...]", "event types; none: all")
