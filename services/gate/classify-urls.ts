@@ -18,8 +18,9 @@ export function readUrl(field: string, text: string): URL {
 
 /** Whether programs differ in which host they ask: what is before the path holds a backslash, a blank or two `@`. */
 function isReadInTwoWays(text: string): boolean {
-  const [, authority = ""] = /^[a-z][a-z0-9+.-]*:\/*([^/?#]*)/i.exec(text.trim()) ?? [];
-  return /[\\\s]|@.*@/.test(authority) || /[\t\r\n]/.test(text);
+  const address = text.trim();
+  const [, authority = ""] = /^[a-z][a-z0-9+.-]*:\/*([^/?#]*)/i.exec(address) ?? [];
+  return /[\\\s]|@.*@/.test(authority) || /[\t\r\n]/.test(address);
 }
 
 /** Addresses among the texts of an input that no field names as such; what only resembles one is none. */
