@@ -55,42 +55,58 @@ export interface CostReport {
 }
 
 const totalKey = "total";
+const quantities = [
+  "amount_micros",
+  "calls",
+  "uncached_input_tokens",
+  "cached_input_tokens",
+  "cache_write_tokens",
+  "output_tokens",
+  "reasoning_tokens",
+  "wall_ms",
+  "fan_out",
+] as const;
+const sums = [...quantities, "corrections_micros", "unpriced_calls", "unmeasured_calls"] as const;
 
-/** What was spent, by one dimension. Reads the table that the analysts' views stand on, so that both say the same. */
+/**
+ * What was spent, by one dimension. Reads the table that the analysts' views stand on, so that both say the same. Rows are
+ * grouped once, in parallel; the total is the sum of the groups, and calls that were repriced are looked up by themselves.
+ */
 export async function loadCostReport(tx: Transaction, question: CostQuestion): Promise<CostReport> {
   const key = dimensions[question.by];
+  const asked = `u.is_counted AND ($1::date IS NULL OR u.day >= $1) AND ($2::date IS NULL OR u.day < $2)
+        AND ($3::text IS NULL OR u.tenant_id = $3)`;
   const found = await tx.query<Omit<CostLine, "key"> & { key: string | null }>(
-    `SELECT ${key} AS key, ${sums} FROM cost.usage AS u
-      WHERE is_counted AND ($1::date IS NULL OR day >= $1) AND ($2::date IS NULL OR day < $2)
-        AND ($3::text IS NULL OR tenant_id = $3)
-      GROUP BY GROUPING SETS ((), (${key}))
-      ORDER BY grouping(${key}) DESC, ${question.by === "day" ? "key" : "amount_micros DESC, key"}
-      LIMIT $4`,
-    [question.fromDay, question.toDay, question.tenantId, question.limit + 1],
+    `WITH booked AS (
+        SELECT ${key} AS key, ${quantities.map((name) => `sum(${name}) AS ${name}`).join(", ")},
+          sum(amount_micros) FILTER (WHERE kind = 'correction') AS corrections_micros,
+          count(*) FILTER (WHERE price_state = 'unpriced') AS unpriced,
+          count(*) FILTER (WHERE price_state = 'unmeasured') AS unmeasured
+        FROM cost.usage AS u WHERE ${asked} GROUP BY 1),
+      repriced AS (
+        SELECT ${key} AS key, count(*) FILTER (WHERE price_state = 'unpriced') AS unpriced,
+          count(*) FILTER (WHERE price_state = 'unmeasured') AS unmeasured
+        FROM (SELECT DISTINCT r.tenant_id AS of_tenant, r.corrects_event_id AS of_event FROM cost.usage AS r
+          WHERE r.is_counted AND r.corrects_event_id IS NOT NULL) AS r
+        JOIN cost.usage AS u ON u.event_id = r.of_event AND u.tenant_id = r.of_tenant
+        WHERE ${asked} GROUP BY 1),
+      lines AS (
+        SELECT b.*, b.unpriced - coalesce(r.unpriced, 0) AS unpriced_calls,
+          b.unmeasured - coalesce(r.unmeasured, 0) AS unmeasured_calls
+        FROM booked AS b LEFT JOIN repriced AS r ON r.key IS NOT DISTINCT FROM b.key)
+      (SELECT NULL AS key, ${sums.map((name) => `coalesce(sum(${name}), 0)::bigint AS ${name}`).join(", ")} FROM lines)
+      UNION ALL
+      (SELECT key, ${sums.map((name) => `coalesce(${name}, 0)::bigint AS ${name}`).join(", ")} FROM lines
+        ORDER BY ${question.by === "day" ? "key" : "lines.amount_micros DESC, key"} LIMIT $4)`,
+    [question.fromDay, question.toDay, question.tenantId, question.limit],
   );
-  const rows = found.rows.map((row) => ({ ...row, key: row.key ?? totalKey }));
-  const [total, ...lines] = rows;
+  const total = found.rows.find((row) => row.key === null);
   if (total === undefined) throw new Error("a sum of nothing is a row too");
-  return { lines, total };
+  const lines = found.rows.flatMap(({ key: of, ...row }) => (of === null ? [] : [{ ...row, key: of }]));
+  return { lines, total: { ...total, key: totalKey } };
 }
 
 const repriced = `EXISTS (SELECT FROM cost.usage r WHERE r.corrects_event_id = u.event_id AND r.tenant_id = u.tenant_id AND r.is_counted)`;
-const sums = `coalesce(sum(amount_micros), 0)::bigint AS amount_micros,
-  coalesce(sum(amount_micros) FILTER (WHERE kind = 'correction'), 0)::bigint AS corrections_micros,
-  ${[
-    "calls",
-    "uncached_input_tokens",
-    "cached_input_tokens",
-    "cache_write_tokens",
-    "output_tokens",
-    "reasoning_tokens",
-    "wall_ms",
-    "fan_out",
-  ]
-    .map((name) => `coalesce(sum(${name}), 0)::bigint AS ${name}`)
-    .join(", ")},
-  count(*) FILTER (WHERE price_state = 'unpriced' AND NOT ${repriced}) AS unpriced_calls,
-  count(*) FILTER (WHERE price_state = 'unmeasured' AND NOT ${repriced}) AS unmeasured_calls`;
 
 /** Tables whose whole content is the same after the same events, whatever their order: what a comparison reads. */
 export const dumpTables = [

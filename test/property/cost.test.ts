@@ -56,7 +56,7 @@ beforeAll(async () => {
     url: database.roleUrl("fabric_host"),
     applicationName: "cost-property",
     searchPath: ["cost"],
-    maxConnections: 1,
+    maxConnections: 4,
   });
   owner = openDatabase({
     url: database.url,
@@ -158,23 +158,36 @@ function toEvent(one: Step, index: number): Envelope {
   }
 }
 
-/** Empties the tables, applies events in batches of a size, each in its own transaction, and reads the tables. */
-async function run(events: readonly Envelope[], batchSize: number): Promise<unknown[]> {
+const empty = async (): Promise<void> => {
   for (const { table } of dumpTables) await owner.query(`DELETE FROM ${table}`);
-  for (let from = 0; from < events.length; from += batchSize) {
-    const batch = events.slice(from, from + batchSize);
-    await sql.transaction(async (tx) => {
-      const changes = batch.flatMap((event) =>
-        cost.project(event, { topic: event.type, partition: 0, offset: 0n }),
-      );
-      await cost.apply(tx, changes);
-    });
-  }
+};
+const dump = async (): Promise<unknown[]> => {
   const dumps: unknown[] = [];
   for (const { table, orderBy } of dumpTables) {
     dumps.push((await sql.query(`SELECT * FROM ${table} ORDER BY ${orderBy}`)).rows);
   }
   return dumps;
+};
+
+/** Applies events in batches of a size, each in its own transaction, and answers what was said of budgets. */
+async function apply(events: readonly Envelope[], batchSize: number): Promise<string[]> {
+  const said: string[] = [];
+  for (let from = 0; from < events.length; from += batchSize) {
+    const batch = events.slice(from, from + batchSize);
+    const changes = batch.flatMap((event) =>
+      cost.project(event, { topic: event.type, partition: 0, offset: 0n }),
+    );
+    const emissions = await sql.transaction((tx) => cost.apply(tx, changes));
+    said.push(...emissions.map((one) => `${one.cause.tenant_id} ${one.dedupeKey}`));
+  }
+  return said;
+}
+
+/** Empties the tables, applies events, and reads the tables. */
+async function run(events: readonly Envelope[], batchSize: number): Promise<unknown[]> {
+  await empty();
+  await apply(events, batchSize);
+  return dump();
 }
 
 it("comes to the same tables and to the reference's totals in any order, with duplicates and with a replay on top", async () => {
@@ -229,5 +242,44 @@ it("comes to the same tables and to the reference's totals in any order, with du
       },
     ),
     { numRuns: 30, endOnFailure: true },
+  );
+});
+
+/** The partition that an event comes from: a correction's key is its tenant, another's its goal. */
+const partitionOf = (event: Envelope): string =>
+  event.type === "fabric.cost.corrected"
+    ? `${event.type} ${event.tenant_id}`
+    : `${event.type} ${event.tenant_id} ${event.correlation_id}`;
+
+it("comes to the same tables when partitions commit at the same time, and says each passed limit", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(
+        step.map((one) => ({ ...one, amount: one.amount < 0n ? -one.amount : one.amount })),
+        { minLength: 20, maxLength: 60 },
+      ),
+      fc.integer({ min: 1, max: 4 }),
+      async (steps, batchSize) => {
+        const events = steps.map(toEvent);
+        const clean = await run(events, events.length);
+        const over = await sql.query<{ soft: bigint; hard: bigint }>(
+          `SELECT count(*) FILTER (WHERE spent_micros >= soft_micros) AS soft,
+            count(*) FILTER (WHERE spent_micros >= hard_micros) AS hard FROM budget_state`,
+        );
+        await empty();
+        const partitions = new Map<string, Envelope[]>();
+        for (const event of events) {
+          const name = partitionOf(event);
+          partitions.set(name, [...(partitions.get(name) ?? []), event]);
+        }
+        const said = (await Promise.all([...partitions.values()].map((one) => apply(one, batchSize)))).flat();
+        expect(await dump()).toEqual(clean);
+        const limits = Number((over.rows[0]?.soft ?? 0n) + (over.rows[0]?.hard ?? 0n));
+        // A duplicate that was told first may have passed a limit that the call itself does not, and twice what is said
+        // twice has one id.
+        expect(new Set(said).size).toBeGreaterThanOrEqual(limits);
+      },
+    ),
+    { numRuns: 20, endOnFailure: true },
   );
 });
