@@ -3,7 +3,7 @@ import { maskJson } from "../platform/mask.ts";
 import type { TenantKey } from "../platform/vault-seal.ts";
 import { sealInline } from "../platform/vault-seal.ts";
 import type { KnownCall } from "./call-facts.ts";
-import type { GroupFacts } from "./facts.ts";
+import type { GroupFacts, StoredAnswer } from "./facts.ts";
 import type { LedgerEntry } from "./group-ledger.ts";
 import type { QueuedCall } from "./queued-call.ts";
 import type { Ruling, Spend } from "./ruling.ts";
@@ -40,6 +40,13 @@ export interface ApprovalRequest extends PlanName {
   readonly expiresAt: string;
 }
 
+/** A right whose decision another one takes the place of. */
+export interface EndedRight {
+  readonly capabilityId: string;
+  readonly planDigest: string | null;
+  readonly maxCalls: number;
+}
+
 /** What a decision changes beside its own row; committed with it. */
 export interface CallChange {
   readonly sessionKey: string;
@@ -62,6 +69,8 @@ export interface CallChange {
   readonly resumed: PlanName | null;
   /** The decision on the same call that this one takes the place of. */
   readonly supersedes: string | null;
+  /** The right of that decision, when it is in force and unused: it ends here, so that one call has one right. */
+  readonly endedRight: EndedRight | null;
   /** The exact rewritten input, when the answer's row shows it masked. */
   readonly sealedInput: Buffer | null;
 }
@@ -86,6 +95,7 @@ export function toCallChange(source: ChangeSource): CallChange {
       ? null
       : { sessionKey, agentId: queued.work.call.agentId ?? "", intentDigest: ruling.intentDigest };
   const step = ruling.approval;
+  const before = queued.callKey === null ? undefined : facts.answers.get(queued.callKey);
   const carried = [...ruling.labels, ...(known.isLinking ? known.ownLabels : [])];
   return {
     sessionKey,
@@ -118,8 +128,19 @@ export function toCallChange(source: ChangeSource): CallChange {
       ruling.reason === "DEFER_EXPIRED"
         ? null
         : name,
-    supersedes: queued.callKey === null ? null : (facts.answers.get(queued.callKey)?.decisionId ?? null),
+    supersedes: before?.decisionId ?? null,
+    endedRight: toEndedRight(before),
     sealedInput: toSealedInput(answer, key),
+  };
+}
+
+function toEndedRight(before: StoredAnswer | undefined): EndedRight | null {
+  const capability = before?.answer.capability;
+  if (before === undefined || capability === undefined || !before.isInForce || before.isUsed) return null;
+  return {
+    capabilityId: capability.id,
+    planDigest: before.answer.plan_digest,
+    maxCalls: before.answer.constraints.max_calls ?? 1,
   };
 }
 

@@ -50,6 +50,8 @@ export interface StoredAnswer {
   readonly sealed: Buffer | null;
   /** Whether its approval is open still, and its right is in force; what the answer does not have counts as true. */
   readonly isInForce: boolean;
+  /** Somebody used its right: the call was carried out, or at least begun. */
+  readonly isUsed: boolean;
 }
 /** An approval, and the decision that asked for it. */
 export interface KnownApproval extends ApprovalFact {
@@ -95,7 +97,10 @@ export function ofTenant(tenantId: string, name: string): string {
   return `${tenantId}\n${name}`;
 }
 
-/** A plan that waited in vain is forgotten a day past its deadline; asked again, it waits anew. */
+/**
+ * A plan that waited in vain is forgotten a day past its deadline; asked again, it waits anew. A parent that got a parent
+ * of its own is walked through, not so far that a loop could hold up the walk.
+ */
 const factsText = `SELECT
   (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS server_ms,
   (SELECT jsonb_object_agg(tenant_id, jsonb_build_object('state', state, 'version', version))
@@ -104,9 +109,13 @@ const factsText = `SELECT
        'correlation_id', s.correlation_id,
        'open_approvals', (SELECT count(*) FROM gate.approvals AS a
           WHERE a.session_key = s.session_key AND a.state = 'pending' AND a.expires_at > clock_timestamp()),
-       'root', CASE WHEN s.root_key IS NULL THEN NULL ELSE (SELECT jsonb_build_object('key', s.root_key,
-          'version', coalesce(max(r.version), 0), 'labels', coalesce(to_jsonb(max(r.labels)), '[]'))
-          FROM gate.sessions AS r WHERE r.session_key = s.root_key) END))
+       'root', CASE WHEN s.root_key IS NULL THEN NULL ELSE (
+          WITH RECURSIVE up (key, step) AS (SELECT s.root_key, 1 UNION ALL
+            SELECT p.root_key, up.step + 1 FROM up JOIN gate.sessions AS p ON p.session_key = up.key
+            WHERE p.root_key IS NOT NULL AND up.step < 32)
+          SELECT jsonb_build_object('key', up.key, 'version', coalesce(r.version, 0),
+            'labels', coalesce(to_jsonb(r.labels), '[]'))
+          FROM up LEFT JOIN gate.sessions AS r ON r.session_key = up.key ORDER BY up.step DESC LIMIT 1) END))
      FROM gate.sessions AS s WHERE s.session_key = ANY ($2::uuid[])) AS sessions,
   (SELECT jsonb_object_agg(d.call_key, jsonb_build_object('id', d.decision_id, 'answer', d.answer,
        'sealed', (SELECT encode(e.sealed, 'base64') FROM gate.sealed_answers AS e WHERE e.decision_id = d.decision_id),
@@ -117,7 +126,9 @@ const factsText = `SELECT
           WHEN d.answer ? 'capability' THEN EXISTS (SELECT FROM gate.capabilities AS c
             WHERE c.capability_id = substr(d.answer #>> '{capability,id}', 5)::uuid
               AND c.revoked_at IS NULL AND c.expires_at > clock_timestamp())
-          ELSE true END))
+          ELSE true END,
+       'used', d.answer ? 'capability' AND EXISTS (SELECT FROM gate.capabilities AS c
+            WHERE c.capability_id = substr(d.answer #>> '{capability,id}', 5)::uuid AND c.calls_used > 0)))
      FROM gate.decisions AS d WHERE d.call_key = ANY ($3::uuid[])) AS answers,
   (SELECT jsonb_object_agg(call_key, true) FROM gate.hook_calls WHERE call_key = ANY ($5::uuid[])) AS recorded,
   (SELECT jsonb_object_agg(anchor_key, event_id) FROM gate.anchors WHERE anchor_key = ANY ($4::uuid[])) AS anchors,
@@ -153,6 +164,7 @@ interface FactsRow {
       readonly answer: GateAnswer;
       readonly sealed: string | null;
       readonly holds: boolean;
+      readonly used: boolean;
     }
   > | null;
   readonly recorded: Record<string, true> | null;
@@ -236,6 +248,7 @@ function toStoredAnswer(one: NonNullable<FactsRow["answers"]>[string]): StoredAn
     answer: one.answer,
     sealed: one.sealed === null ? null : Buffer.from(one.sealed, "base64"),
     isInForce: one.holds,
+    isUsed: one.used,
   };
 }
 

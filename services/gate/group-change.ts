@@ -1,6 +1,7 @@
 import { toUuid } from "../platform/ids.ts";
 import type { CallChange, PlanName } from "./call-change.ts";
 import type { GroupFacts } from "./facts.ts";
+import { openApprovalsMax } from "./stages/approval-step.ts";
 import type { SessionRow } from "./store.ts";
 import { toJsonColumn } from "./store.ts";
 
@@ -65,10 +66,17 @@ export function toGroupChange(
       ),
     ),
     resumed: calls.flatMap(({ change: { resumed } }) => (resumed === null ? [] : [toPlanKeys(resumed)])),
-    superseded: calls.flatMap(({ decisionId, callKey, change: { supersedes } }) =>
+    superseded: calls.flatMap(({ decisionId, callKey, change: { supersedes, endedRight } }) =>
       supersedes === null || callKey === null
         ? []
-        : [{ decision: toUuid(supersedes), call: callKey, by: toUuid(decisionId) }],
+        : [
+            {
+              decision: toUuid(supersedes),
+              call: callKey,
+              by: toUuid(decisionId),
+              ends: endedRight === null ? null : toUuid(endedRight.capabilityId),
+            },
+          ],
     ),
     sealed: calls.flatMap(({ decisionId, tenantId, change: { sealedInput } }) =>
       sealedInput === null
@@ -174,6 +182,7 @@ function toRequested({ requested }: CallChange): readonly object[] {
       message: requested.message,
       revision: requested.policyRevision,
       expires: requested.expiresAt,
+      max_open: openApprovalsMax,
     },
   ];
 }

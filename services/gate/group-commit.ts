@@ -302,9 +302,10 @@ async function knownOutcome(
 
 /**
  * Whether a stored answer is the answer still. A deferral never is, an approval's ticket as long as it is open, an allow as
- * long as its right is in force and nobody revoked the plan.
+ * long as its right is in force, nobody revoked the plan, and the policy is the one that allowed it.
+ * INVARIANT: test/integration/gate-dedupe.test.ts "is decided again when another policy is in force".
  */
-function isFinal(call: QueuedCall, { answer, isInForce }: StoredAnswer, facts: GroupFacts): boolean {
+function isFinal(call: QueuedCall, { answer, isInForce, isUsed }: StoredAnswer, facts: GroupFacts): boolean {
   switch (answer.decision) {
     case "defer":
       return false;
@@ -315,7 +316,12 @@ function isFinal(call: QueuedCall, { answer, isInForce }: StoredAnswer, facts: G
     case "allow":
     case "modify":
       return (
-        isInForce && !isRevoked(call, facts, call.intentDigest) && !isRevoked(call, facts, answer.plan_digest)
+        isInForce &&
+        // What runs by its hook alone asks for no right: the answer itself is what lets it pass. A right that was used is
+        // the end of the call, whatever the policy of now says.
+        (isUsed || answer.policy_revision === call.policy.revision) &&
+        !isRevoked(call, facts, call.intentDigest) &&
+        !isRevoked(call, facts, answer.plan_digest)
       );
   }
 }

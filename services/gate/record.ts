@@ -6,7 +6,7 @@ import type { Policy, Subject } from "../../schemas/generated/types.ts";
 import { maskText } from "../platform/mask.ts";
 import { toStorableText, toTextPreview } from "../platform/masked-preview.ts";
 import { toConsumedDraft, toRequestDrafts, toVoidedDraft } from "./approval/approval-drafts.ts";
-import type { CallChange } from "./call-change.ts";
+import type { CallChange, EndedRight } from "./call-change.ts";
 import { toAnchorKey } from "./call-keys.ts";
 import type { Ruling } from "./ruling.ts";
 import type { HookWork } from "./hook-work.ts";
@@ -49,6 +49,9 @@ export interface Consequences {
 
 /** Why a decision voids an approval. */
 const voidedReason = "what would run is not what was to be agreed to";
+
+/** Why a decision ends the right of the one before. */
+const endedReason = "the call was decided again";
 
 /** What the plan's resource shows in events. */
 const resourceMaxChars = 512;
@@ -153,6 +156,21 @@ function toSubject({ plan, classified }: Ruling): Subject {
   };
 }
 
+function toEndedDraft(right: EndedRight, shared: Partial<Omit<Draft, "type" | "redacted_summary">>): Draft {
+  const ended = {
+    reason: endedReason,
+    scope: "capability",
+    calls_used: 0,
+    max_calls: right.maxCalls,
+  } as const;
+  const { plan_digest: _digest, ...rest } = shared;
+  return draft("agent.capability.revoked", ended, {
+    capability_id: right.capabilityId,
+    ...(right.planDigest === null ? {} : { plan_digest: right.planDigest }),
+    ...rest,
+  });
+}
+
 function toRulingEvents(
   call: RecordableWork,
   { ruling, answer, change }: MadeDecision,
@@ -185,6 +203,7 @@ function toRulingEvents(
   /** What follows from the ruling, each caused by it. */
   const toFollowers = (drafts: readonly Draft[]): Envelope[] =>
     drafts.map((one) => toEnvelope(one, { eventId: context.newEventId(), causationId: rulingId, ...base }));
+  const ended = change.endedRight === null ? [] : [toEndedDraft(change.endedRight, shared)];
   const voided =
     change.voided === null ? [] : [toVoidedDraft({ ...change.voided, reason: voidedReason }, shared)];
   if (answer.decision !== "allow" && answer.decision !== "modify") {
@@ -217,7 +236,7 @@ function toRulingEvents(
     return {
       envelopes: [
         toEnvelope(refused, { eventId: rulingId, causationId: call.firstEventId, ...base }),
-        ...toFollowers([...voided, ...asked]),
+        ...toFollowers([...ended, ...voided, ...asked]),
       ],
       capability: null,
     };
@@ -232,7 +251,7 @@ function toRulingEvents(
     change.consumed === null ? [] : [toConsumedDraft(change.consumed.approvalId, decisionId, shared)];
   const envelopes: Envelope[] = [
     toEnvelope(authorized, { eventId: rulingId, causationId: call.firstEventId, ...base }),
-    ...toFollowers([...voided, ...consumed]),
+    ...toFollowers([...ended, ...voided, ...consumed]),
   ];
   const { capability, plan_digest: planDigest } = answer;
   if (capability === undefined || planDigest === null || call.sessionKey === null) {

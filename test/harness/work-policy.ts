@@ -66,7 +66,7 @@ rules:
 };
 
 /** A policy with one command for each thing that a decision can lead to. */
-export const workPolicy = (changes: Readonly<Record<string, string>> = {}): Policy => {
+export const workPolicy = (changes: Readonly<Record<string, string | null>> = {}): Policy => {
   const parsed = parsePolicy(givenBundle({ "constraints.yaml": null, ...files, ...changes }), "work");
   if (!parsed.ok) throw new Error(parsed.problems.map((one) => JSON.stringify(one)).join("\n"));
   return parsed.policy;

@@ -3,6 +3,12 @@ import type { GateAnswer } from "../../schemas/gate.ts";
 import type { GateRig, RunningGate } from "../harness/gate-rig.ts";
 import { createGateRig, ownRequest } from "../harness/gate-rig.ts";
 import { claudeResult } from "../harness/hook-payloads.ts";
+import { workPolicy } from "../harness/work-policy.ts";
+
+const denyMake = `@id("deny.make")
+@message("not here")
+forbid(principal, action == Action::"run", resource);
+`;
 
 let rig: GateRig;
 let one: RunningGate;
@@ -51,6 +57,79 @@ describe("the same call again", () => {
       "SELECT decision_id FROM gate.capabilities GROUP BY decision_id HAVING count(*) > 1",
     );
     expect(doubled.rowCount).toBe(0);
+  });
+
+  it("is decided again when another policy is in force, and one call has one right", async () => {
+    let policy = workPolicy();
+    const other = workPolicy({ "limits.yaml": null, "static-deny.cedar": denyMake });
+    const gate = await rig.gate({ policy: () => policy });
+    const call = ownRequest(
+      "shell.run",
+      { command: "make" },
+      { tool_call_id: "policy-1", session_id: "p-1" },
+    );
+    const first = (await gate.post("/v1/gate/decide", call)).json as GateAnswer;
+    expect(first.decision).toBe("allow");
+    policy = workPolicy({ "limits.yaml": null });
+    const second = (await gate.post("/v1/gate/decide", call)).json as GateAnswer;
+    expect(second).toMatchObject({
+      decision: "allow",
+      repeated: false,
+      policy_revision: policy.revision,
+    });
+    expect(second.decision_id).not.toBe(first.decision_id);
+    const rights = await rig.admin.query<{ id: string; ended: boolean }>(
+      `SELECT capability_id AS id, revoked_at IS NOT NULL AS ended FROM gate.capabilities AS c
+        JOIN gate.sessions AS s USING (session_key) WHERE s.session_id = 'p-1' ORDER BY issued_at`,
+    );
+    expect(rights.rows).toEqual([
+      { id: first.capability?.id.slice(4), ended: true },
+      { id: second.capability?.id.slice(4), ended: false },
+    ]);
+    const events = (await rig.events()).filter((event) => event.execution.session_id === "p-1");
+    expect(events.filter(({ type }) => type === "agent.capability.revoked")).toMatchObject([
+      { capability_id: first.capability?.id },
+    ]);
+    policy = other;
+    const third = (await gate.post("/v1/gate/decide", call)).json as GateAnswer;
+    expect(third).toMatchObject({ decision: "deny", repeated: false, policy_revision: other.revision });
+    // A no stays, whatever policy comes.
+    policy = workPolicy();
+    const fourth = (await gate.post("/v1/gate/decide", call)).json as GateAnswer;
+    expect(fourth).toMatchObject({ decision: "deny", repeated: true, decision_id: third.decision_id });
+  });
+
+  it("is not given a second right when its first one was used, whatever policy is in force", async () => {
+    let policy = workPolicy();
+    const gate = await rig.gate({ policy: () => policy });
+    const call = ownRequest(
+      "shell.run",
+      { command: "make" },
+      { tool_call_id: "policy-2", session_id: "p-2" },
+    );
+    const first = (await gate.post("/v1/gate/decide", call)).json as GateAnswer;
+    await rig.admin.query("UPDATE gate.capabilities SET calls_used = 1 WHERE capability_id = $1", [
+      first.capability?.id.slice(4),
+    ]);
+    policy = workPolicy({ "limits.yaml": null });
+    const second = (await gate.post("/v1/gate/decide", call)).json as GateAnswer;
+    expect(second).toMatchObject({ decision_id: first.decision_id, repeated: true });
+  });
+
+  it("of a rewritten form is decided again when another policy is in force", async () => {
+    let policy = workPolicy();
+    const gate = await rig.gate({ policy: () => policy });
+    const call = ownRequest(
+      "shell.run",
+      { command: "rewrite-me" },
+      { tool_call_id: "policy-3", session_id: "p-3" },
+    );
+    const first = (await gate.post("/v1/gate/decide", call)).json as GateAnswer;
+    expect(first.decision).toBe("modify");
+    policy = workPolicy({ "rewrites.yaml": null });
+    const second = (await gate.post("/v1/gate/decide", call)).json as GateAnswer;
+    expect(second).toMatchObject({ decision: "allow", repeated: false });
+    expect(second).not.toHaveProperty("modified_input");
   });
 
   it("is another call when the plan, the turn, the phase or the agent is another one", async () => {
