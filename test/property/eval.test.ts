@@ -3,15 +3,24 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { evaluation } from "../../processors/eval/eval.ts";
 import { episodeIdOf } from "../../processors/eval/episode-id.ts";
 import type { EpisodeRow } from "../../processors/eval/queries.ts";
-import { dumpTables, readEpisodes } from "../../processors/eval/queries.ts";
+import {
+  countEpisodes,
+  dumpTables,
+  readEpisodes,
+  readLinkedEpisodes,
+} from "../../processors/eval/queries.ts";
 import { toRecoveries } from "../../processors/eval/recovery.ts";
 import type { Envelope } from "../../schemas/envelope.ts";
+import { LeakageGroups } from "../../services/exporters/eval/leakage-groups.ts";
 import type { Database } from "../../services/platform/postgres.ts";
 import { openDatabase } from "../../services/platform/postgres.ts";
 import type { TestDatabase } from "../harness/database.ts";
 import { createTestDatabase } from "../harness/database.ts";
 import type { At, CallStory } from "../harness/eval-story.ts";
 import { storyStartMs, tell } from "../harness/eval-story.ts";
+
+/** Hundreds of transactions each; on a machine that does other things as well. */
+const limitMs = 240_000;
 
 let database: TestDatabase;
 let host: Database;
@@ -142,115 +151,232 @@ const episodesUntil = (untilMs: number): Promise<EpisodeRow[]> =>
     return all;
   });
 
-it("has equal tables whatever the order and the batches, with everything twice", async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      history.chain((events) =>
-        fc.record({
-          events: fc.constant(events),
-          shuffled: fc.shuffledSubarray([...events, ...events], {
-            minLength: events.length * 2,
-            maxLength: events.length * 2,
+it(
+  "has equal tables whatever the order and the batches, with everything twice",
+  { timeout: limitMs },
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        history.chain((events) =>
+          fc.record({
+            events: fc.constant(events),
+            shuffled: fc.shuffledSubarray([...events, ...events], {
+              minLength: events.length * 2,
+              maxLength: events.length * 2,
+            }),
+            batch: fc.integer({ min: 1, max: 12 }),
+            together: fc.boolean(),
           }),
-          batch: fc.integer({ min: 1, max: 12 }),
-          together: fc.boolean(),
-        }),
+        ),
+        async ({ events, shuffled, batch, together }) => {
+          await empty();
+          const clean = [...events].sort(
+            (a, b) => a.recorded_at - b.recorded_at || (a.event_id < b.event_id ? -1 : 1),
+          );
+          await apply(clean);
+          const expected = await dump();
+          await empty();
+          const batches = Array.from({ length: Math.ceil(shuffled.length / batch) }, (_, index) =>
+            shuffled.slice(index * batch, (index + 1) * batch),
+          );
+          // Topics are consumed side by side: two batches of one episode may be under way at once.
+          const half = Math.ceil(batches.length / 2);
+          const lanes = together ? [batches.slice(0, half), batches.slice(half)] : [batches];
+          await Promise.all(
+            lanes.map(async (lane) => {
+              for (const one of lane) await apply(one);
+            }),
+          );
+          expect(await dump()).toEqual(expected);
+        },
       ),
-      async ({ events, shuffled, batch, together }) => {
+      { numRuns: 60 },
+    );
+  },
+);
+
+it(
+  "cuts a dataset in time as if nothing had come after, and agrees with the table and with the rule for recoveries",
+  { timeout: limitMs },
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(history, fc.integer({ min: 0, max: 41 }), async (events, moment) => {
+        const untilMs = storyStartMs + moment * 10;
         await empty();
-        const clean = [...events].sort(
-          (a, b) => a.recorded_at - b.recorded_at || (a.event_id < b.event_id ? -1 : 1),
-        );
-        await apply(clean);
-        const expected = await dump();
+        await apply(events);
+        const cut = await episodesUntil(untilMs);
+        const whole = await episodesUntil(storyStartMs + 1_000_000);
+        const stored = await dump();
+        const byId = new Map(whole.map((one) => [one.episode_id, one as unknown as Record<string, unknown>]));
+        expect(stored["episodes"]).toHaveLength(whole.length);
+        for (const row of [...(stored["episodes"] ?? []), ...(stored["totals"] ?? [])] as Record<
+          string,
+          unknown
+        >[]) {
+          const { call_facts: _, ...rest } = row;
+          expect(byId.get(String(row["episode_id"]))).toMatchObject(rest);
+        }
+        for (const { steps, recoveries } of whole) {
+          expect(steps.map((step) => step.recovered_by)).toEqual(toRecoveries(steps));
+          expect(recoveries).toBe(steps.filter((step) => step.recovered_by !== null).length);
+        }
         await empty();
-        const batches = Array.from({ length: Math.ceil(shuffled.length / batch) }, (_, index) =>
-          shuffled.slice(index * batch, (index + 1) * batch),
+        const before = events.filter((event) => event.recorded_at <= untilMs);
+        if (before.length > 0) await apply(before);
+        expect(await episodesUntil(storyStartMs + 1_000_000)).toEqual(cut);
+      }),
+      { numRuns: 60 },
+    );
+  },
+);
+
+it(
+  "lists each call with its last decision and its outcome, and says of each stumble what made up for it",
+  { timeout: limitMs },
+  async () => {
+    const attempt = fc.record({
+      tool: fc.constantFrom("shell.run", "file.write"),
+      resource: fc.constantFrom("repo:x", "repo:y", null),
+      decisions: fc.array(fc.constantFrom("allow", "modify", "deny", "require_approval", "defer"), {
+        maxLength: 2,
+      }),
+      outcome: fc.constantFrom("succeeded", "succeeded", "failed", "blocked", null),
+      refused: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(attempt, { minLength: 1, maxLength: 25 }), async (attempts) => {
+        await empty();
+        await apply(
+          attempts
+            .flatMap(({ tool, resource, decisions, outcome: end, refused }, index): Envelope[] => {
+              const one = { id: `c${index}`, tool, resource };
+              const at = (n: number): At => ({ n: index * 10 + n, atMs: index * 10 + n });
+              return [
+                tell.requested(at(0), one),
+                ...decisions.map((decision, n) => tell.decided(at(1 + n), one, decision)),
+                ...(refused ? [tell.refused(at(4), one)] : []),
+                ...(end === null ? [] : [tell.completed(at(5), one, end)]),
+              ];
+            })
+            .reverse(),
         );
-        // Topics are consumed side by side: two batches of one episode may be under way at once.
-        const half = Math.ceil(batches.length / 2);
-        const lanes = together ? [batches.slice(0, half), batches.slice(half)] : [batches];
-        await Promise.all(
-          lanes.map(async (lane) => {
-            for (const one of lane) await apply(one);
+        const [episode] = await episodesUntil(storyStartMs + 1_000_000);
+        const expected = attempts.map(({ tool, resource, decisions, outcome: end, refused }) => ({
+          tool,
+          resource,
+          decision: decisions.at(-1) ?? null,
+          outcome: end ?? (refused ? "blocked" : null),
+          refused,
+        }));
+        expect(episode?.steps).toMatchObject(expected);
+        expect(episode?.steps.map((step) => step.recovered_by)).toEqual(toRecoveries(expected));
+      }),
+      { numRuns: 60 },
+    );
+  },
+);
+
+interface Told {
+  readonly tenant: string;
+  readonly correlation: string;
+  readonly session: string;
+  readonly user: string;
+  readonly atMs: number;
+  readonly what: "prompt" | "folder" | "child";
+  readonly text: string;
+}
+
+/** Leakage groups as a reader of the events alone would find them: by walking from episode to episode. */
+function groupsByWalking(story: readonly Told[]): string[] {
+  const ids = [...new Set(story.map((one) => episodeIdOf(one.tenant, one.correlation)))].sort();
+  const eventsOf = new Map(
+    ids.map((id) => [id, story.filter((one) => episodeIdOf(one.tenant, one.correlation) === id)]),
+  );
+  const traitsOf = (id: string): Set<string> => {
+    const events = eventsOf.get(id) ?? [];
+    const goal = events.find((one) => one.what === "prompt");
+    return new Set(
+      events
+        .flatMap((one) => [
+          `session ${one.session}`,
+          ...(one.what === "child" ? [`session ${one.text}`] : []),
+          ...(one.what === "folder" ? [`folder ${one.text} ${String(Math.floor(one.atMs / dayMs))}`] : []),
+        ])
+        .concat(goal === undefined ? [] : [`goal ${goal.user} ${goal.text.toLowerCase().trim()}`])
+        .map((trait) => `${events[0]?.tenant ?? ""} ${trait}`),
+    );
+  };
+  const traits = new Map(ids.map((id) => [id, traitsOf(id)]));
+  return ids.map((id) => {
+    const reached = new Set([id]);
+    for (const at of reached) {
+      for (const other of ids) {
+        const shared = [...(traits.get(at) ?? [])].some((trait) => traits.get(other)?.has(trait) === true);
+        if (shared) reached.add(other);
+      }
+    }
+    return [...reached].sort().join(" ");
+  });
+}
+const dayMs = 86_400_000;
+
+it(
+  "puts exactly those episodes into one group that share a session, a child, a goal, or a folder on one day",
+  { timeout: limitMs },
+  async () => {
+    const story = fc
+      .array(
+        fc.record({
+          tenant: fc.constantFrom("acme", "globex"),
+          correlation: fc.integer({ min: 0, max: 9 }).map((n) => `cor_${String(n)}`),
+          session: fc.integer({ min: 0, max: 14 }).map((n) => `s${String(n)}`),
+          user: fc.constantFrom("dana", "eve", "finn"),
+          what: fc.constantFrom("prompt" as const, "folder" as const, "child" as const),
+          day: fc.integer({ min: 0, max: 5 }),
+          pick: fc.integer({ min: 0, max: 7 }),
+        }),
+        { minLength: 1, maxLength: 14 },
+      )
+      .map((all) =>
+        all
+          .map(({ pick, day, ...one }, index) => ({
+            ...one,
+            atMs: day * dayMs + index,
+            text:
+              one.what === "prompt"
+                ? `Goal ${String(pick)} `
+                : one.what === "child"
+                  ? `s${String(pick + 7)}`
+                  : `/src/${String(pick)}`,
+          }))
+          .sort((a, b) => a.atMs - b.atMs),
+      );
+    await fc.assert(
+      fc.asyncProperty(story, async (told) => {
+        await empty();
+        await apply(
+          told.map((one, n): Envelope => {
+            const at = { ...one, n };
+            if (one.what === "prompt") return tell.prompt(at, one.text);
+            return one.what === "folder" ? tell.session(at, one.text) : tell.subagent(at, one.text);
           }),
         );
-        expect(await dump()).toEqual(expected);
-      },
-    ),
-    { numRuns: 60 },
-  );
-});
-
-it("cuts a dataset in time as if nothing had come after, and agrees with the table and with the rule for recoveries", async () => {
-  await fc.assert(
-    fc.asyncProperty(history, fc.integer({ min: 0, max: 41 }), async (events, moment) => {
-      const untilMs = storyStartMs + moment * 10;
-      await empty();
-      await apply(events);
-      const cut = await episodesUntil(untilMs);
-      const whole = await episodesUntil(storyStartMs + 1_000_000);
-      const stored = await dump();
-      const byId = new Map(whole.map((one) => [one.episode_id, one as unknown as Record<string, unknown>]));
-      expect(stored["episodes"]).toHaveLength(whole.length);
-      for (const row of [...(stored["episodes"] ?? []), ...(stored["totals"] ?? [])] as Record<
-        string,
-        unknown
-      >[]) {
-        const { call_facts: _, ...rest } = row;
-        expect(byId.get(String(row["episode_id"]))).toMatchObject(rest);
-      }
-      for (const { steps, recoveries } of whole) {
-        expect(steps.map((step) => step.recovered_by)).toEqual(toRecoveries(steps));
-        expect(recoveries).toBe(steps.filter((step) => step.recovered_by !== null).length);
-      }
-      await empty();
-      const before = events.filter((event) => event.recorded_at <= untilMs);
-      if (before.length > 0) await apply(before);
-      expect(await episodesUntil(storyStartMs + 1_000_000)).toEqual(cut);
-    }),
-    { numRuns: 60 },
-  );
-});
-
-it("lists each call with its last decision and its outcome, and says of each stumble what made up for it", async () => {
-  const attempt = fc.record({
-    tool: fc.constantFrom("shell.run", "file.write"),
-    resource: fc.constantFrom("repo:x", "repo:y", null),
-    decisions: fc.array(fc.constantFrom("allow", "modify", "deny", "require_approval", "defer"), {
-      maxLength: 2,
-    }),
-    outcome: fc.constantFrom("succeeded", "succeeded", "failed", "blocked", null),
-    refused: fc.boolean(),
-  });
-  await fc.assert(
-    fc.asyncProperty(fc.array(attempt, { minLength: 1, maxLength: 25 }), async (attempts) => {
-      await empty();
-      await apply(
-        attempts
-          .flatMap(({ tool, resource, decisions, outcome: end, refused }, index): Envelope[] => {
-            const one = { id: `c${index}`, tool, resource };
-            const at = (n: number): At => ({ n: index * 10 + n, atMs: index * 10 + n });
-            return [
-              tell.requested(at(0), one),
-              ...decisions.map((decision, n) => tell.decided(at(1 + n), one, decision)),
-              ...(refused ? [tell.refused(at(4), one)] : []),
-              ...(end === null ? [] : [tell.completed(at(5), one, end)]),
-            ];
-          })
-          .reverse(),
-      );
-      const [episode] = await episodesUntil(storyStartMs + 1_000_000);
-      const expected = attempts.map(({ tool, resource, decisions, outcome: end, refused }) => ({
-        tool,
-        resource,
-        decision: decisions.at(-1) ?? null,
-        outcome: end ?? (refused ? "blocked" : null),
-        refused,
-      }));
-      expect(episode?.steps).toMatchObject(expected);
-      expect(episode?.steps.map((step) => step.recovered_by)).toEqual(toRecoveries(expected));
-    }),
-    { numRuns: 60 },
-  );
-});
+        const cut = { tenantId: null, untilMs: storyStartMs + 10 * dayMs };
+        const groups = await admin.transaction(async (tx) => {
+          await tx.query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
+          const found = new LeakageGroups(await countEpisodes(tx, cut));
+          for await (const page of readLinkedEpisodes(tx, cut)) for (const one of page) found.add(one);
+          return found;
+        });
+        const ids = (await episodesUntil(cut.untilMs)).map((one) => one.episode_id);
+        const members = (id: string): string =>
+          ids
+            .filter((_, other) => groups.firstOf(other) === groups.firstOf(ids.indexOf(id)))
+            .sort()
+            .join(" ");
+        expect([...ids].sort().map(members)).toEqual(groupsByWalking(told));
+      }),
+      { numRuns: 80 },
+    );
+  },
+);
