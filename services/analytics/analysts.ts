@@ -34,10 +34,10 @@ export async function grantTenant(
   tx: Tx,
   grant: { readonly role: string; readonly tenantId: string; readonly password: string },
 ): Promise<{ readonly isNew: boolean }> {
-  assertName(grant.role);
+  if (grant.role !== analystGroup) assertName(grant.role);
   const known = await tx.query("SELECT FROM access.tenants WHERE tenant_id = $1", [grant.tenantId]);
   if (known.rowCount === 0) throw new Fault("USAGE", `tenant \`${grant.tenantId}\` is not served here`);
-  const isNew = !(await assertPlainAnalyst(tx, grant.role));
+  const isNew = grant.role !== analystGroup && !(await assertPlainAnalyst(tx, grant.role));
   if (isNew) {
     await tx.query(
       `CREATE ROLE ${grant.role} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOBYPASSRLS

@@ -90,7 +90,7 @@ export function addWorkshopCommands(program: Command, actions: Actions, action: 
     .command("seed")
     .description("months of realistic events, the same ones for the same seed")
     .option("--months <n>", "how far back they reach", toCount, 3)
-    .option("--sessions <n>", "sessions of agents; each is about 60 events", toCount, 1_000)
+    .option("--sessions <n>", "sessions of agents; each is about 100 events", toCount, 1_000)
     .option("--seed <n>", "another one is another history", toCount, 1)
     .option("--prefix <name>", "the tenants' names begin with it", "seed")
     .option("--until <day>", "day after the last one, as 2026-11-30; default: today")
