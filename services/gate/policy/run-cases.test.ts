@@ -82,6 +82,31 @@ describe("a bundle's own cases", () => {
     ).toEqual(["a push by force is denied", null]);
   });
 
+  it.each([
+    "TOOL_UNKNOWN",
+    "INPUT_UNREADABLE",
+    "SCHEMA_MISMATCH",
+    "TENANT_FROZEN",
+    "PLAN_REVOKED",
+    "RULE_FAILED",
+  ] as const)("prove nothing by a deny that every bundle gives: %s", (reason) => {
+    const text =
+      "cases:\n  - { name: one, request: { tool: shell.run, input: { command: ls } }, expect: { decision: deny } }\n";
+    const denying =
+      (why: typeof reason | "NO_RULE_SPOKE"): Judge =>
+      () => ({
+        decision: "deny",
+        reason: why,
+        matchedRules: [],
+      });
+    expect(
+      readCases(text)
+        .run(denying(reason))
+        .map(({ name }) => name),
+    ).toEqual([null]);
+    expect(readCases(text).run(denying("NO_RULE_SPOKE"))).toEqual([]);
+  });
+
   it("are counted in the check of a whole bundle", () => {
     expect(checkFiles(givenBundle(), "small", right)).toMatchObject({
       ...{ problems: [], failures: [], cases: 2, denies: 1 },

@@ -48,6 +48,13 @@ describe("judging a bundle", () => {
     await expect(judge.check(bundle({ "cases/all.yaml": null }))).rejects.toMatchObject({
       code: "POLICY_REFUSED",
     });
+    // Every bundle denies what it cannot read.
+    const unread = `cases:
+  - { name: no text, request: { tool: shell.run, input: { command: 7 } }, expect: { decision: deny } }
+`;
+    await expect(judge.check(bundle({ "cases/all.yaml": unread }))).rejects.toThrow(
+      /a bundle that can deny nothing is refused/,
+    );
   });
 
   it("tells every fault at once", async () => {

@@ -62,14 +62,18 @@ export function createBundleJudge(classify: Classify): BundleJudge {
       const { policy, cases } = parsed;
       const failures: CaseFailure[] = [];
       let denies = 0;
+      let hasProof = false;
       for (const one of cases) {
         await setImmediate();
-        const failed = runCases(policy, [one], judge).filter((failure) => failure.name !== null);
+        const said = runCases(policy, [one], judge);
+        const failed = said.filter((failure) => failure.name !== null);
         failures.push(...failed);
         if (failed.length === 0 && one.expect.decision === "deny") denies += 1;
+        // Nothing to say of a bundle of this one case: it proves that the bundle denies.
+        hasProof ||= said.length === 0;
       }
       // Without any case that is left: says that nothing is denied.
-      if (denies === 0) failures.push(...runCases(policy, [], judge));
+      if (!hasProof) failures.push(...runCases(policy, [], judge));
       if (failures.length > 0) throw refusal(failures.map(toFailureLine));
       return { policy: keep(policy), cases: cases.length, denies };
     },
