@@ -329,6 +329,13 @@ describe("a bundle that is wrong is refused with file and line", () => {
       tool("resource", "{ kind: url, fields: [url] }\n    volatile: [url]"),
       /^tools\.yaml:\d+: .*never volatile$/,
     ],
+    ...["workdir", "cwd", "working_directory", "shell", "env"].map(
+      (field): [string, Record<string, string>, RegExp] => [
+        `a volatile ${field} of a command`,
+        tool("resource", `{ kind: command, fields: [command] }\n    volatile: [${field}]`),
+        /^tools\.yaml:\d+: .*where or how a command runs is never volatile$/,
+      ],
+    ),
     [
       "a resource without fields",
       tool("resource", "{ kind: url }"),

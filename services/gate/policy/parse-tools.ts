@@ -11,6 +11,9 @@ import { parseYamlFile } from "./yaml-file.ts";
 const dataClasses = ["public", "internal", "confidential", "secret"] as const;
 const resourceKinds = ["command", "path", "patch", "url", "sql", "text"] as const;
 
+/** Fields that say where and how a command runs. The plan has to hold them, or an approval would stand for another run. */
+const runFields: readonly string[] = ["workdir", "cwd", "working_directory", "shell", "env"];
+
 const toolsSchema = z.strictObject({
   tools: z
     .array(
@@ -38,7 +41,15 @@ const toolsSchema = z.strictObject({
         .refine((one) => !one.volatile.some((field) => one.resource.fields.includes(field)), {
           message: "a field that names the resource is never volatile",
           path: ["volatile"],
-        }),
+        })
+        .refine(
+          (one) =>
+            one.resource.kind !== "command" || !one.volatile.some((field) => runFields.includes(field)),
+          {
+            message: "a field that says where or how a command runs is never volatile",
+            path: ["volatile"],
+          },
+        ),
     )
     .min(1),
 });
