@@ -41,6 +41,8 @@ interface TranslationBase {
 /** A payload that asks nothing: its events are recorded. */
 export interface ObservedHook extends TranslationBase {
   readonly kind: "observed";
+  /** The call whose result it tells, as far as the payload repeats it: what the session carries from it on is judged by it. */
+  readonly reported?: GateRequest;
 }
 /** A payload in front of a side effect: the gate is asked, its intent is recorded with the ruling. */
 export interface GatedHook extends TranslationBase {

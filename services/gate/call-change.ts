@@ -96,15 +96,11 @@ export function toCallChange(source: ChangeSource): CallChange {
       : { sessionKey, agentId: queued.work.call.agentId ?? "", intentDigest: ruling.intentDigest };
   const step = ruling.approval;
   const before = queued.callKey === null ? undefined : facts.answers.get(queued.callKey);
-  const carried = [...ruling.labels, ...(known.isLinking ? known.ownLabels : [])];
   return {
     sessionKey,
     rootKey: known.place.rootKey,
     isLinking: known.isLinking,
-    // Not the ones that are there already: a session that changes has to be held alone.
-    labels: [...new Set(carried)].filter(
-      (label) => !known.committedLabels.has(label) || (known.isLinking && known.ownLabels.includes(label)),
-    ),
+    labels: toAddedLabels(known, ruling.labels),
     spends: ruling.spends,
     counterKeys: known.counterKeys,
     requested: toRequest(source, name),
@@ -132,6 +128,41 @@ export function toCallChange(source: ChangeSource): CallChange {
     endedRight: toEndedRight(before),
     sealedInput: toSealedInput(answer, key),
   };
+}
+
+/** What follows from a result: labels, and perhaps the link to a parent. Null: nothing new. */
+export function toResultChange(
+  sessionKey: string,
+  known: KnownCall,
+  labels: readonly string[],
+): CallChange | null {
+  const added = toAddedLabels(known, labels);
+  if (added.length === 0 && !known.isLinking) return null;
+  return {
+    sessionKey,
+    rootKey: known.place.rootKey,
+    isLinking: known.isLinking,
+    labels: added,
+    spends: [],
+    counterKeys: [],
+    requested: null,
+    consumed: null,
+    voided: null,
+    awaited: null,
+    deferred: null,
+    resumed: null,
+    supersedes: null,
+    endedRight: null,
+    sealedInput: null,
+  };
+}
+
+/** Not the ones that are there already: a session that changes has to be held alone. */
+function toAddedLabels(known: KnownCall, labels: readonly string[]): string[] {
+  const carried = [...labels, ...(known.isLinking ? known.ownLabels : [])];
+  return [...new Set(carried)].filter(
+    (label) => !known.committedLabels.has(label) || (known.isLinking && known.ownLabels.includes(label)),
+  );
 }
 
 function toEndedRight(before: StoredAnswer | undefined): EndedRight | null {

@@ -26,16 +26,17 @@ export interface KnownCall {
  * A session's labels are its root's and its own; a link to a root only ever adds to them.
  */
 export function toKnownCall(
-  queued: QueuedCall & { readonly sessionKey: string },
+  queued: QueuedCall,
+  sessionKey: string,
   tenant: TenantFacts,
   group: GroupFacts,
   ledger: GroupLedger,
   environment: string,
 ): KnownCall {
-  const { work, sessionKey, policy } = queued;
+  const { work, policy } = queued;
   const own = group.sessions.get(sessionKey);
-  const root = toRoot(queued, group, ledger);
-  const isLinking = root.key !== sessionKey && own?.root?.key !== root.key;
+  const root = toRoot(sessionKey, queued.parentKey, group, ledger);
+  const isLinking = root.key !== sessionKey && own?.root == null;
   const key = toPlanKey(queued);
   const plan = key === null ? undefined : group.plans.get(key);
   const place: CallPlace = { sessionKey, rootKey: root.key, planKey: key };
@@ -103,20 +104,33 @@ interface Root {
 }
 
 /** The root that is stored, or that an earlier call of the group named, or that this one names; else the session itself. */
-function toRoot(
-  { sessionKey, parentKey }: QueuedCall & { readonly sessionKey: string },
-  group: GroupFacts,
-  ledger: GroupLedger,
-): Root {
+function toRoot(sessionKey: string, parentKey: string | null, group: GroupFacts, ledger: GroupLedger): Root {
   const own = group.sessions.get(sessionKey);
-  if (own?.root != null) return { ...own.root, correlation: own.correlation_id };
-  const named = ledger.rootOf(sessionKey) ?? parentKey;
+  const named = own?.root?.key ?? ledger.rootOf(sessionKey) ?? parentKey;
   if (named === null) return toPlain(sessionKey, group);
-  const parent = group.sessions.get(named);
-  const root =
-    parent?.root == null ? toPlain(named, group) : { ...parent.root, correlation: parent.correlation_id };
-  // A session that names one of its own children as its parent stays a root.
-  return root.key === sessionKey ? toPlain(sessionKey, group) : root;
+  let root: Root =
+    own?.root == null
+      ? toPlain(named, group)
+      : {
+          key: own.root.key,
+          version: own.root.version,
+          labels: own.root.labels,
+          correlation: own.correlation_id,
+        };
+  const seen = new Set([sessionKey]);
+  // Up to the one that has no parent: a parent can itself be a child, by what is stored or by an earlier call.
+  while (!seen.has(root.key)) {
+    seen.add(root.key);
+    const above = group.sessions.get(root.key);
+    const linked = ledger.rootOf(root.key);
+    if (above?.root != null) {
+      const { key, version, labels } = above.root;
+      root = { key, version, labels, correlation: above.correlation_id };
+    } else if (linked !== undefined) root = toPlain(linked, group);
+    else return root;
+  }
+  // A session that names one of its own children as its parent stays a root; and a loop has none.
+  return toPlain(sessionKey, group);
 }
 
 function toPlain(key: string, group: GroupFacts): Root {

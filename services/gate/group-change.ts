@@ -8,7 +8,8 @@ import { toJsonColumn } from "./store.ts";
 /** A call of a group with what its decision read and changes. */
 export interface ChangingCall {
   readonly tenantId: string;
-  readonly decisionId: string;
+  /** Null: a result, which is recorded and not decided. */
+  readonly decisionId: string | null;
   readonly callKey: string | null;
   readonly change: CallChange;
 }
@@ -23,7 +24,8 @@ export interface GroupChange {
 
 export interface GroupHolds {
   readonly tenants: ReadonlyMap<string, number>;
-  readonly sessions: ReadonlyMap<string, number>;
+  /** Null: whatever its version is by then. */
+  readonly sessions: ReadonlyMap<string, number | null>;
   /** Sessions that are perhaps not there yet. */
   readonly newSessions: readonly SessionRow[];
 }
@@ -39,7 +41,7 @@ export function toGroupChange(
     counters: toCounters(calls),
     requested: calls.flatMap(({ change }) => toRequested(change)),
     consumed: calls.flatMap(({ decisionId, callKey, change: { consumed } }) =>
-      consumed === null
+      consumed === null || decisionId === null
         ? []
         : [
             {
@@ -67,7 +69,7 @@ export function toGroupChange(
     ),
     resumed: calls.flatMap(({ change: { resumed } }) => (resumed === null ? [] : [toPlanKeys(resumed)])),
     superseded: calls.flatMap(({ decisionId, callKey, change: { supersedes, endedRight } }) =>
-      supersedes === null || callKey === null
+      supersedes === null || callKey === null || decisionId === null
         ? []
         : [
             {
@@ -79,7 +81,7 @@ export function toGroupChange(
           ],
     ),
     sealed: calls.flatMap(({ decisionId, tenantId, change: { sealedInput } }) =>
-      sealedInput === null
+      sealedInput === null || decisionId === null
         ? []
         : [{ decision: toUuid(decisionId), tenant: tenantId, sealed: sealedInput.toString("base64") }],
     ),

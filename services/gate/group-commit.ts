@@ -241,9 +241,16 @@ function toStatement(
   const sessions = toNewSessions(prepared, facts);
   const heldTenants = new Map(conditional.map((one) => [one.work.tenantId, one.tenantVersion]));
   const heldSessions = new Map(conditional.flatMap((one) => [...one.heldSessions]));
+  // Results that were told too often that their session had changed: their labels are set all the same.
+  const changedSessions = new Map<string, number | null>([
+    ...prepared.flatMap(({ change, heldSessions: held }) =>
+      change === null ? [] : [...held.keys()].map((key) => [key, null] as const),
+    ),
+    ...heldSessions,
+  ]);
   const { parts, holdsSessions } = toGroupChange(
     prepared.flatMap(toChangingCall),
-    { tenants: heldTenants, sessions: heldSessions, newSessions: sessions },
+    { tenants: heldTenants, sessions: changedSessions, newSessions: sessions },
     facts,
   );
   const earliestMs = Math.min(...prepared.map(({ queued }) => queued.deadlineMs));
@@ -271,8 +278,9 @@ function toStatement(
 }
 
 function toChangingCall({ work, queued, decisionRow, change }: PreparedCall): ChangingCall[] {
-  if (decisionRow === null || change === null) return [];
-  return [{ tenantId: work.tenantId, decisionId: decisionRow.decisionId, callKey: queued.callKey, change }];
+  if (change === null) return [];
+  const decisionId = decisionRow?.decisionId ?? null;
+  return [{ tenantId: work.tenantId, decisionId, callKey: queued.callKey, change }];
 }
 
 /** What needs no decision: an unknown tenant, and a call that was decided for good or recorded before. */
@@ -378,7 +386,7 @@ function toNewSessions(prepared: readonly PreparedCall[], facts: GroupFacts): Se
     const { sessionId } = one.work.call;
     if (one.sessionKey === null || sessionId === undefined) continue;
     add(one.sessionKey, sessionId, one);
-    const parentId = one.work.request?.parent_session_id;
+    const parentId = (one.work.request ?? one.work.reported)?.parent_session_id;
     if (parentId === undefined) continue;
     // A parent that nobody has seen yet, so that it can be labelled.
     add(toSessionKey(one.work.tenantId, one.work.runtime.kind, parentId), parentId, one);

@@ -79,7 +79,14 @@ export function toHookWork(translation: Translation, raw: Buffer, origin: HookOr
   } as const;
   switch (translation.kind) {
     case "observed":
-      return { request: null, observations: translation.observations, ...shared };
+      return translation.reported === undefined
+        ? { request: null, observations: translation.observations, ...shared }
+        : {
+            request: null,
+            reported: ofSubject(translation.reported, origin),
+            observations: translation.observations,
+            ...shared,
+          };
     case "gated":
       return {
         request: ofSubject(translation.request, origin),

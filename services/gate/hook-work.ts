@@ -12,6 +12,8 @@ export interface HookWork {
   readonly call: Partial<CallIdentity>;
   /** Null when nothing is asked. */
   readonly request: GateRequest | null;
+  /** The call whose result is told: the session carries from here on what the rules for labels say of it. */
+  readonly reported?: GateRequest;
   readonly observations: readonly Observation[];
   /** The payload as received. */
   readonly raw: Buffer;

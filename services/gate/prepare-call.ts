@@ -10,13 +10,14 @@ import { capabilityTtlMs, toAnswer } from "./answer.ts";
 import { toCorrelationId } from "./call-keys.ts";
 import { isRevoked, toKnownCall } from "./call-facts.ts";
 import type { CallChange } from "./call-change.ts";
-import { toCallChange, toLedgerEntry } from "./call-change.ts";
-import type { GroupFacts } from "./facts.ts";
+import { toCallChange, toLedgerEntry, toResultChange } from "./call-change.ts";
+import type { GroupFacts, TenantFacts } from "./facts.ts";
 import type { GroupLedger, KnownFacts } from "./group-ledger.ts";
 import type { HookWork } from "./hook-work.ts";
 import type { Verdict } from "./policy/policy.ts";
 import type { QueuedCall } from "./queued-call.ts";
 import type { RecordableWork } from "./record.ts";
+import { labelsOfResult } from "./result-labels.ts";
 import type { Ruling } from "./ruling.ts";
 import type { Decide } from "./stages/decide.ts";
 import { emptyFacts, toUnrecordedRuling } from "./unavailable.ts";
@@ -113,20 +114,9 @@ export function prepareCall(queued: QueuedCall, context: PrepareContext): Prepar
     tenantVersion: tenant.version,
     evidence: queued.payload.row,
   };
-  if (work.request === null || sessionKey === null) {
-    const stored = sessionKey === null ? undefined : facts.sessions.get(sessionKey)?.correlation_id;
-    return {
-      correlationId: toCorrelation(sessionKey, stored, context),
-      heldSessions: new Map(),
-      decision: null,
-      decisionRow: null,
-      change: null,
-      isSeenByOthers: false,
-      isUnconditional: true,
-      ...base,
-    };
-  }
-  const known = toKnownCall({ ...queued, sessionKey }, tenant, facts, context.ledger, context.environment);
+  if (work.request === null || sessionKey === null)
+    return { ...base, ...toRecorded(queued, tenant, context) };
+  const known = toKnownCall(queued, sessionKey, tenant, facts, context.ledger, context.environment);
   const { told } = work;
   const isUnconditional = told === undefined && queued.attempts >= context.maxAttempts;
   const added = [...(queued.isTooLarge ? [tooLarge] : []), ...(isUnconditional ? [conflict] : [])];
@@ -192,6 +182,52 @@ export function prepareCall(queued: QueuedCall, context: PrepareContext): Prepar
     isSeenByOthers: entry !== null,
     isUnconditional,
     ...base,
+  };
+}
+
+/** What is recorded without a decision. A result can label its session: later calls are decided on that. */
+function toRecorded(
+  queued: QueuedCall,
+  tenant: TenantFacts,
+  context: PrepareContext,
+): Pick<
+  PreparedCall,
+  | "correlationId"
+  | "heldSessions"
+  | "decision"
+  | "decisionRow"
+  | "change"
+  | "isSeenByOthers"
+  | "isUnconditional"
+> {
+  const { sessionKey, work, policy, classify } = queued;
+  const { facts, ledger, environment } = context;
+  const stored = sessionKey === null ? undefined : facts.sessions.get(sessionKey)?.correlation_id;
+  const plain = {
+    correlationId: toCorrelation(sessionKey, stored, context),
+    heldSessions: new Map<string, number>(),
+    decision: null,
+    decisionRow: null,
+    change: null,
+    isSeenByOthers: false,
+    isUnconditional: true,
+  };
+  const { reported } = work;
+  if (reported === undefined || sessionKey === null) return plain;
+  const known = toKnownCall(queued, sessionKey, tenant, facts, ledger, environment);
+  const change = toResultChange(sessionKey, known, labelsOfResult(reported, known.facts, policy, classify));
+  if (change === null) return plain;
+  const entry = toLedgerEntry(change, known, facts.serverMs);
+  if (entry !== null) ledger.note(known.place, entry);
+  return {
+    correlationId: plain.correlationId,
+    heldSessions: known.heldSessions,
+    decision: null,
+    decisionRow: null,
+    change,
+    isSeenByOthers: entry !== null,
+    // What has happened is recorded in the end, whatever else changes.
+    isUnconditional: queued.attempts >= context.maxAttempts,
   };
 }
 

@@ -64,10 +64,10 @@ export function toQueuedCall(
   { policy, classify, environment, around }: QueueContext,
   { deadlineMs, answer }: Pick<QueuedCall, "deadlineMs" | "answer">,
 ): QueuedCall {
-  const { tenantId, runtime, call, request } = work;
+  const { tenantId, runtime, call, request, reported } = work;
   const sessionKey =
     call.sessionId === undefined ? null : toSessionKey(tenantId, runtime.kind, call.sessionId);
-  const parentId = request?.parent_session_id;
+  const parentId = (request ?? reported)?.parent_session_id;
   const classifyHere = withRealPaths(classify, around.realPaths);
   const intent =
     request === null

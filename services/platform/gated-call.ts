@@ -36,6 +36,31 @@ const toRequest = (phase: GateRequest["phase"], call: Call, { place, runtime }: 
     permission_mode: runtime.permission_mode ?? undefined,
   });
 
+/** The call that a result repeats; nothing when it does not repeat its input in a form that can be judged. */
+export const toReportedCall = (
+  call: Pick<Call, "tool" | "alias"> & {
+    readonly input: Call["input"] | undefined;
+    readonly workingDirectory: string | undefined;
+  },
+  { place, runtime }: Scene,
+): Pick<Meaning, "reported"> =>
+  call.input === undefined
+    ? {}
+    : {
+        reported: compact({
+          runtime: runtime.kind,
+          session_id: place.sessionId,
+          turn_id: place.turnId,
+          tool_call_id: place.toolCallId,
+          agent_id: place.agentId,
+          phase: "before_tool",
+          tool: call.tool,
+          tool_alias: call.alias,
+          input: call.input as JsonObject,
+          working_directory: call.workingDirectory,
+        }),
+      };
+
 /** A call before it runs: the intent and the question. `paths` are the files that the input names, as it spells them. */
 export const toToolCall = (call: Call, callId: string, paths: readonly string[], scene: Scene): Meaning => ({
   observations: [

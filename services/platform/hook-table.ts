@@ -24,6 +24,8 @@ export interface Meaning {
   readonly observations: readonly Observation[];
   /** Set for a payload in front of a side effect. */
   readonly request?: GateRequest;
+  /** The call whose result a payload tells. */
+  readonly reported?: GateRequest;
   /** Parts of containers that were left, or never seen before. */
   readonly nested?: readonly {
     readonly dropped: readonly string[];
@@ -44,6 +46,7 @@ export interface UnderstoodHook {
   readonly ok: true;
   readonly observations: readonly Observation[];
   readonly request: GateRequest | undefined;
+  readonly reported: GateRequest | undefined;
   readonly dropped: readonly string[];
   readonly unknownFields: readonly string[];
 }
@@ -68,6 +71,7 @@ export function hookRule<B extends z.ZodRawShape, M extends z.ZodRawShape>(
         ok: true,
         observations: meaning.observations,
         request: meaning.request,
+        reported: meaning.reported,
         dropped: [...read.dropped, ...nested.flatMap((one) => one.dropped)],
         unknownFields: [...read.unknownFields, ...nested.flatMap((one) => one.unknownFields)],
       };
@@ -181,6 +185,8 @@ export function translateByTable(table: HookTable, payload: unknown, bodyBytes: 
     unknownFields: understood.unknownFields,
   };
   return understood.request === undefined
-    ? { kind: "observed", ...base }
+    ? understood.reported === undefined
+      ? { kind: "observed", ...base }
+      : { kind: "observed", reported: understood.reported, ...base }
     : { kind: "gated", ...base, request: understood.request };
 }

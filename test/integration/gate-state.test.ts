@@ -8,7 +8,13 @@ import { forgetState } from "../../services/gate/forget-state.ts";
 import { systemClock } from "../../services/platform/clock.ts";
 import type { GateRig, RunningGate } from "../harness/gate-rig.ts";
 import { createGateRig, ownRequest } from "../harness/gate-rig.ts";
-import { claudeCall } from "../harness/hook-payloads.ts";
+import {
+  claudeCall,
+  claudeDenial,
+  claudeFailure,
+  claudeResult,
+  codexCall,
+} from "../harness/hook-payloads.ts";
 import { workPolicy } from "../harness/work-policy.ts";
 
 let rig: GateRig;
@@ -110,6 +116,162 @@ describe("labels of a session", () => {
       expect(send?.decision).toBe(sent.decision);
       expect(sent.decision === "allow" ? [] : ["secret_read"]).toEqual(send?.labels);
       expect((await decide(two, call("send-out", session))).decision).toBe("deny");
+    }
+  });
+});
+
+describe("a reported result", () => {
+  const told = (session: string, rest: Record<string, unknown>): object =>
+    claudeResult({ session_id: session, ...rest });
+
+  it("labels its session although nobody asked about the call", async () => {
+    const gate = await rig.gate();
+    const cases: [string, Record<string, unknown>, string][] = [
+      [
+        "r-web",
+        { tool_name: "WebFetch", tool_input: { url: "https://example.org/", prompt: "p" } },
+        "untrusted.input",
+      ],
+      ["r-server", { tool_name: "mcp__shop__list", tool_input: {} }, "untrusted.input"],
+      ["r-file", { tool_name: "Read", tool_input: { file_path: "/h/project/.env" } }, "secret.read"],
+      ["r-shell", { tool_name: "Bash", tool_input: { command: "cat .env" } }, "secret.read"],
+    ];
+    for (const [session, payload, label] of cases) {
+      expect((await gate.post("/v1/hooks/claude-code", told(session, payload))).status).toBe(200);
+      expect(await labelsOf(session)).toContain(label);
+    }
+    const codexTold = { ...codexCall("cat .env", { session_id: "r-codex" }), hook_event_name: "PostToolUse" };
+    expect((await gate.post("/v1/hooks/codex", { ...codexTold, tool_response: "X=1" })).status).toBe(200);
+    expect(await labelsOf("r-codex")).toContain("secret.read");
+    const failed = claudeFailure("it broke off", {
+      session_id: "r-failed",
+      tool_name: "Bash",
+      tool_input: { command: "cat .env; false" },
+    });
+    await gate.post("/v1/hooks/claude-code", failed);
+    expect(await labelsOf("r-failed")).toContain("secret.read");
+    await gate.post("/v1/hooks/claude-code", told("r-plain", {}));
+    expect(await labelsOf("r-plain")).toEqual([]);
+    expect(
+      await rig.count(
+        "gate.decisions AS d JOIN gate.sessions AS s USING (session_key) WHERE s.session_id LIKE 'r-%'",
+      ),
+    ).toBe(0);
+  });
+
+  it("is what later calls of its session are judged by, at each gate", async () => {
+    expect(
+      claudeDenial(
+        (await one.post("/v1/hooks/claude-code", claudeCall("send-out", { session_id: "r-later" }))).json,
+      ),
+    ).toBeNull();
+    await one.post("/v1/hooks/claude-code", told("r-later", { tool_input: { command: "read-secret" } }));
+    const denied = await two.post("/v1/hooks/claude-code", claudeCall("send-out", { session_id: "r-later" }));
+    expect(claudeDenial(denied.json)).toMatch(/^NOT_AUTHORIZED/);
+  });
+
+  it("of a sub-agent counts for its parent, in both clients", async () => {
+    await one.post(
+      "/v1/hooks/claude-code",
+      told("r-sub", { agent_id: "child", tool_input: { command: "read-secret" } }),
+    );
+    const denied = await two.post("/v1/hooks/claude-code", claudeCall("send-out", { session_id: "r-sub" }));
+    expect(claudeDenial(denied.json)).toMatch(/^NOT_AUTHORIZED/);
+    await one.post(
+      "/v1/hooks/codex",
+      codexCall("read-secret", { session_id: "r-codex-sub", agent_id: "child" }),
+    );
+    const codexDenied = await two.post(
+      "/v1/hooks/codex",
+      codexCall("send-out", { session_id: "r-codex-sub" }),
+    );
+    expect(codexDenied.text).toContain("NOT_AUTHORIZED");
+  });
+
+  it("is never lost, however many calls of its session come at two gates at the same time", async () => {
+    const session = "r-many";
+    await Promise.all(
+      Array.from({ length: 40 }, (_, index) => {
+        const gate = index % 2 === 0 ? one : two;
+        if (index % 4 === 0)
+          return gate.post(
+            "/v1/hooks/claude-code",
+            told(session, { tool_input: { command: "read-secret" } }),
+          );
+        return gate.post(
+          "/v1/hooks/claude-code",
+          claudeCall(`echo ${String(index)}`, { session_id: session }),
+        );
+      }).map(async (reply) => expect((await reply).status).toBe(200)),
+    );
+    expect(await labelsOf(session)).toEqual(["secret_read"]);
+    const completed = (await rig.events()).filter(
+      (event) => event.execution.session_id === session && event.type === "agent.tool.completed",
+    );
+    expect(completed).toHaveLength(10);
+  });
+});
+
+describe("a chain of sessions", () => {
+  it("shares what its last one read, in whatever order the links come", async () => {
+    const orders = [
+      [
+        ["c", "b"],
+        ["b", "a"],
+      ],
+      [
+        ["b", "a"],
+        ["c", "b"],
+      ],
+    ] as const;
+    for (const [index, order] of orders.entries()) {
+      const named = (id: string): string => `chain-${String(index)}-${id}`;
+      for (const [child, parent] of order) {
+        await decide(one, call("ls", named(child), { parent_session_id: named(parent) }));
+      }
+      expect((await decide(two, call("read-secret", named("c")))).decision).toBe("allow");
+      for (const id of ["a", "b", "c"]) {
+        expect((await decide(one, call("send-out", named(id)))).decision).toBe("deny");
+      }
+      expect(await labelsOf(named("a"))).toEqual(["secret_read"]);
+    }
+  });
+
+  it("takes what the child had with it when its parent gets a parent", async () => {
+    await decide(one, call("read-secret", "chain-up-c", { parent_session_id: "chain-up-b" }));
+    await decide(two, call("ls", "chain-up-b", { parent_session_id: "chain-up-a" }));
+    expect(await labelsOf("chain-up-a")).toEqual(["secret_read"]);
+    expect((await decide(one, call("send-out", "chain-up-a"))).decision).toBe("deny");
+  });
+
+  it("that closes upon itself is no chain, one link after the other or all in one group", async () => {
+    for (const [child, parent] of [
+      ["l1", "l2"],
+      ["l2", "l3"],
+      ["l3", "l1"],
+    ] as const) {
+      expect((await decide(one, call("ls", child, { parent_session_id: parent }))).decision).toBe("allow");
+    }
+    const links = [
+      ["g1", "g2"],
+      ["g2", "g3"],
+      ["g3", "g1"],
+    ] as const;
+    const answers = await Promise.all(
+      links.map(([child, parent]) => decide(two, call("ls", child, { parent_session_id: parent }))),
+    );
+    expect(answers.map(({ decision }) => decision)).toEqual(["allow", "allow", "allow"]);
+    const loops = await rig.admin.query<{ id: string }>(
+      `WITH RECURSIVE up (id, key, step) AS (
+         SELECT session_id, root_key, 1 FROM gate.sessions WHERE root_key IS NOT NULL
+         UNION ALL SELECT up.id, p.root_key, up.step + 1 FROM up JOIN gate.sessions AS p ON p.session_key = up.key
+         WHERE p.root_key IS NOT NULL AND up.step < 10)
+       SELECT id FROM up WHERE step = 10`,
+    );
+    expect(loops.rows).toEqual([]);
+    for (const id of ["l1", "g1"]) await decide(one, call("read-secret", id));
+    for (const id of ["l1", "l2", "l3", "g1", "g2", "g3"]) {
+      expect((await decide(two, call("send-out", id))).decision).toBe("deny");
     }
   });
 });

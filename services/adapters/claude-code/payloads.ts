@@ -81,15 +81,28 @@ export const refusedFields = fields(
   { reason: text, mcp_server: server },
   ["agent_type", "cwd", "tool_input"],
 );
+/** A result repeats its call; of one that was never asked about, this is all that is known. */
+const repeatedCall = { tool_input: actionInputField, cwd: workingDirectoryField };
 export const toolResultFields = fields(
   { tool_name: toolNameField, tool_use_id: identifierField },
-  { tool_response: z.unknown(), duration_ms: z.number().int().nonnegative(), mcp_server: server },
-  ["agent_type", "cwd", "tool_input"],
+  {
+    tool_response: z.unknown(),
+    duration_ms: z.number().int().nonnegative(),
+    mcp_server: server,
+    ...repeatedCall,
+  },
+  ["agent_type"],
 );
 export const toolFailureFields = fields(
   { tool_name: toolNameField, tool_use_id: identifierField },
-  { error: text, is_interrupt: z.boolean(), duration_ms: z.number().int().nonnegative(), mcp_server: server },
-  ["agent_type", "cwd", "tool_input"],
+  {
+    error: text,
+    is_interrupt: z.boolean(),
+    duration_ms: z.number().int().nonnegative(),
+    mcp_server: server,
+    ...repeatedCall,
+  },
+  ["agent_type"],
 );
 export const toolBatchFields = fields({}, { tool_calls: listOfObjects }, ["agent_type", "cwd"]);
 

@@ -1,7 +1,7 @@
 import { toCount, toShort, valueBytes } from "../../platform/adapter-kit.ts";
 import type { Call } from "../../platform/gated-call.ts";
-import { toPermissionQuestion, toToolCall } from "../../platform/gated-call.ts";
-import type { Meaning } from "../../platform/hook-table.ts";
+import { toPermissionQuestion, toReportedCall, toToolCall } from "../../platform/gated-call.ts";
+import type { Meaning, Scene } from "../../platform/hook-table.ts";
 import { hookRule, observe, toObservation } from "../../platform/hook-table.ts";
 import { toJsonPreview } from "../../platform/masked-preview.ts";
 import type { UnreadableField } from "../../platform/payload-fields.ts";
@@ -69,6 +69,14 @@ export const refused = hookRule(
   },
 );
 
+const toReported = (
+  tool: string,
+  alias: string,
+  metadata: { readonly tool_input?: Readonly<Record<string, unknown>>; readonly cwd?: string },
+  scene: Scene,
+): Pick<Meaning, "reported"> =>
+  toReportedCall({ tool, alias, input: metadata.tool_input, workingDirectory: metadata.cwd }, scene);
+
 export const toolResult = hookRule(
   "after_tool",
   false,
@@ -79,23 +87,26 @@ export const toolResult = hookRule(
     const response = metadata.tool_response;
     const isInterrupted =
       isJsonObject(response) && Object.hasOwn(response, "interrupted") && response["interrupted"] === true;
-    return observe(
-      toObservation(
-        "agent.tool.completed",
-        {
-          // This event comes only after a success; a failure has an event of its own.
-          outcome: isInterrupted ? "interrupted" : "succeeded",
-          duration_ms: toCount(metadata.duration_ms),
-          output_bytes: response === undefined ? null : valueBytes(response),
-          output_preview: response === undefined ? null : toJsonPreview(response, previewMaxChars),
-          error_preview: null,
-          tool_alias: bearing.tool_name,
-        },
-        scene,
-        { tool },
+    return {
+      ...observe(
+        toObservation(
+          "agent.tool.completed",
+          {
+            // This event comes only after a success; a failure has an event of its own.
+            outcome: isInterrupted ? "interrupted" : "succeeded",
+            duration_ms: toCount(metadata.duration_ms),
+            output_bytes: response === undefined ? null : valueBytes(response),
+            output_preview: response === undefined ? null : toJsonPreview(response, previewMaxChars),
+            error_preview: null,
+            tool_alias: bearing.tool_name,
+          },
+          scene,
+          { tool },
+        ),
+        ofServer(metadata.mcp_server),
       ),
-      ofServer(metadata.mcp_server),
-    );
+      ...toReported(tool, bearing.tool_name, metadata, scene),
+    };
   },
 );
 export const toolFailure = hookRule(
@@ -105,21 +116,24 @@ export const toolFailure = hookRule(
   ({ bearing, metadata }, scene) => {
     const tool = toFabricTool(bearing.tool_name, metadata.mcp_server?.name);
     if (tool === null) return unnameable;
-    return observe(
-      toObservation(
-        "agent.tool.completed",
-        {
-          outcome: metadata.is_interrupt === true ? "interrupted" : "failed",
-          duration_ms: toCount(metadata.duration_ms),
-          output_bytes: null,
-          output_preview: null,
-          error_preview: toShort(metadata.error, previewMaxChars),
-          tool_alias: bearing.tool_name,
-        },
-        scene,
-        { tool },
+    return {
+      ...observe(
+        toObservation(
+          "agent.tool.completed",
+          {
+            outcome: metadata.is_interrupt === true ? "interrupted" : "failed",
+            duration_ms: toCount(metadata.duration_ms),
+            output_bytes: null,
+            output_preview: null,
+            error_preview: toShort(metadata.error, previewMaxChars),
+            tool_alias: bearing.tool_name,
+          },
+          scene,
+          { tool },
+        ),
+        ofServer(metadata.mcp_server),
       ),
-      ofServer(metadata.mcp_server),
-    );
+      ...toReported(tool, bearing.tool_name, metadata, scene),
+    };
   },
 );

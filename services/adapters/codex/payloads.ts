@@ -65,8 +65,9 @@ export const permissionFields = fields(
 );
 export const toolResultFields = fields(
   { ...inTurn, tool_name: toolNameField, tool_use_id: identifierField },
-  { tool_response: z.unknown() },
-  [...agent, "tool_input"],
+  // A result repeats its call; of one that was never asked about, this is all that is known.
+  { tool_response: z.unknown(), tool_input: actionInputField, cwd: workingDirectoryField },
+  ["agent_type", "model"],
 );
 
 export const stopFields = fields(

@@ -1,7 +1,7 @@
 import type { Outcome } from "../../../schemas/generated/types.ts";
 import { valueBytes } from "../../platform/adapter-kit.ts";
 import type { Call } from "../../platform/gated-call.ts";
-import { toPermissionQuestion, toToolCall } from "../../platform/gated-call.ts";
+import { toPermissionQuestion, toReportedCall, toToolCall } from "../../platform/gated-call.ts";
 
 import { hookRule, observe, toObservation } from "../../platform/hook-table.ts";
 import { toJsonPreview } from "../../platform/masked-preview.ts";
@@ -70,20 +70,24 @@ export const toolResult = hookRule(
     const tool = toFabricTool(bearing.tool_name);
     if (tool === null) return unnameable;
     const response = metadata.tool_response;
-    return observe(
-      toObservation(
-        "agent.tool.completed",
-        {
-          outcome: toOutcome(bearing.tool_name, response),
-          duration_ms: null,
-          output_bytes: response === undefined ? null : valueBytes(response),
-          output_preview: response === undefined ? null : toJsonPreview(response, previewMaxChars),
-          error_preview: null,
-          tool_alias: bearing.tool_name,
-        },
-        scene,
-        { tool },
+    const { tool_input: input, cwd: workingDirectory } = metadata;
+    return {
+      ...observe(
+        toObservation(
+          "agent.tool.completed",
+          {
+            outcome: toOutcome(bearing.tool_name, response),
+            duration_ms: null,
+            output_bytes: response === undefined ? null : valueBytes(response),
+            output_preview: response === undefined ? null : toJsonPreview(response, previewMaxChars),
+            error_preview: null,
+            tool_alias: bearing.tool_name,
+          },
+          scene,
+          { tool },
+        ),
       ),
-    );
+      ...toReportedCall({ tool, alias: bearing.tool_name, input, workingDirectory }, scene),
+    };
   },
 );
