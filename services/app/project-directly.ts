@@ -3,8 +3,8 @@ import type { Envelope } from "../../schemas/envelope.ts";
 import type { Database } from "../platform/postgres.ts";
 import { openDatabase } from "../platform/postgres.ts";
 
-/** Partition of events that never were on the bus: no topic of the catalogue has as many. */
-const seededPartition = 9_999;
+/** Partitions from here on are of events that never were on the bus: no topic of the catalogue has as many. */
+const firstSeededPartition = 10_000;
 /** Events per transaction; beyond this the statements get longer and no faster. */
 const batchEvents = 2_000;
 
@@ -17,9 +17,15 @@ export interface DirectProjector {
 
 /**
  * For databases of a bench or a test. Whatever a processor would emit is left out, and an event that is added twice is
- * counted twice: the host's inbox is what prevents that, and it is not here. `url` is of the role `fabric_host`.
+ * counted twice: the host's inbox is what prevents that, and it is not here. `url` is of the role `fabric_host`. Histories
+ * that share a database need different numbers, as if they were partitions.
  */
-export function openDirectProjector(url: string, processors: readonly Processor[]): DirectProjector {
+export function openDirectProjector(
+  url: string,
+  processors: readonly Processor[],
+  historyNumber = 0,
+): DirectProjector {
+  const partition = firstSeededPartition + historyNumber;
   const lanes = processors.map((processor) => ({
     processor,
     database: openDatabase({
@@ -36,7 +42,9 @@ export function openDirectProjector(url: string, processors: readonly Processor[
   async function flush(): Promise<void> {
     const batch = held;
     held = [];
-    await Promise.all(lanes.map(({ processor, database }) => applyBatch(processor, database, batch)));
+    await Promise.all(
+      lanes.map(({ processor, database }) => applyBatch(processor, database, batch, partition)),
+    );
   }
   return {
     async add(events) {
@@ -58,12 +66,13 @@ async function applyBatch(
   processor: Processor,
   database: Database,
   batch: readonly { readonly event: Envelope; readonly offset: bigint }[],
+  partition: number,
 ): Promise<void> {
   const changes = batch.flatMap(({ event, offset }) =>
     processor.topics.includes(event.type)
       ? processor.project(event, {
           topic: event.type,
-          partition: seededPartition,
+          partition,
           offset,
           timestampMs: event.recorded_at,
         })

@@ -6,6 +6,7 @@ import type { Actions, Common } from "../cli/actions.ts";
 import { systemClock } from "../platform/clock.ts";
 import type { Config } from "../platform/config.ts";
 import { databaseUrl } from "../platform/config.ts";
+import { crc32c } from "../platform/crc32c.ts";
 import { createLog } from "../platform/log.ts";
 import { migrationOwners } from "../platform/migrate.ts";
 import { appendOutbox, notifyOutbox, toOutboxRows } from "../platform/outbox.ts";
@@ -25,6 +26,8 @@ const dayMs = 86_400_000;
 const daysOfMonth = 30;
 /** Events per transaction of the outbox: a few hundred kilobytes. */
 const outboxBatch = 400;
+/** Seeds and prefixes are spread over so many histories of one database. */
+const historyNumbers = 1_000_000_000;
 const progressSessions = 1_000;
 
 /** `fabric bench seed` and `fabric new processor`. */
@@ -38,7 +41,7 @@ export function workshopActions(
       const config = await configOf(common);
       await addTenants(config, options.prefix);
       const sink = options.direct
-        ? await openDirect(config, place, options.only)
+        ? await openDirect(config, place, options)
         : await openOutbox(config, common.signal);
       let sessions = 0;
       let events = 0;
@@ -137,7 +140,7 @@ async function addTenants(config: Config, prefix: string): Promise<void> {
 async function openDirect(
   config: Config,
   place: Place,
-  only: readonly string[] | undefined,
+  { only, seed, prefix }: SeedOptions,
 ): Promise<EventSink> {
   const all = processorsWith(await loadCostSettings(config, place));
   const stray = only?.find((name) => !all.some((one) => one.name === name));
@@ -149,6 +152,7 @@ async function openDirect(
   return openDirectProjector(
     databaseUrl(config, "host"),
     all.filter((one) => only === undefined || only.includes(one.name)),
+    crc32c(Buffer.from(`${prefix}/${String(seed)}`)) % historyNumbers,
   );
 }
 

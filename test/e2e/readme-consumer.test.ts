@@ -2,10 +2,11 @@ import { execFile } from "node:child_process";
 import { mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Processor } from "../../processors/kit/processor.ts";
 import { eventOf } from "../../processors/kit/given.ts";
 import { draft } from "../../schemas/envelope.ts";
+import { processorList, toProcessorFiles } from "../../services/scaffold/processor-files.ts";
 import { newUuidV7 } from "../../services/platform/ids.ts";
 import { migrate } from "../../services/platform/migrate.ts";
 import { openDatabase } from "../../services/platform/postgres.ts";
@@ -18,11 +19,13 @@ const runFile = promisify(execFile);
 const dir = join(projectDir, ".fabric", "readme", String(process.pid));
 let rig: HostRig;
 
-beforeAll(async () => {
+beforeEach(async () => {
   rig = await openHostRig();
 });
-afterAll(async () => {
+afterEach(async () => {
   await rig.close();
+});
+afterAll(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
@@ -74,7 +77,63 @@ async function compile(): Promise<string> {
   );
 }
 
+/** The files that `fabric new processor` writes, by their path in the folder of this test. */
+async function layOutNew(name: string): Promise<ReadonlyMap<string, string>> {
+  await layOut(await snippet("processors/refusals/refusals.ts"));
+  const list = await readFile(join(projectDir, processorList), "utf8");
+  const { files } = toProcessorFiles({ name, topics: ["agent.tool.denied"], taken: [], list });
+  const placed = new Map<string, string>();
+  for (const [path, text] of files) {
+    const file = join(dir, path.replace(/^deploy\//, ""));
+    await mkdir(join(file, ".."), { recursive: true });
+    await writeFile(file, text);
+    placed.set(path, file);
+  }
+  return placed;
+}
+
 describe("the README's consumer", () => {
+  it("begins as what the command writes: it compiles, its test passes, and its table fills", async () => {
+    const readme = await readFile(join(projectDir, "README.md"), "utf8");
+    expect(readme).toContain("fabric new processor refusals --topic agent.tool.denied");
+    const placed = await layOutNew("counted");
+    await writeFile(
+      join(dir, "tsconfig.json"),
+      JSON.stringify({
+        extends: join(projectDir, "tsconfig.json"),
+        include: ["processors/counted"],
+        exclude: [],
+      }),
+    );
+    expect(await compile()).toBe("");
+    const vitest = join(projectDir, "node_modules/vitest/vitest.mjs");
+    const ran = await runFile(process.execPath, [vitest, "run", "--root", dir, "processors/counted"]);
+    expect(ran.stdout).toMatch(/1 passed/);
+    const { counted } = (await import(placed.get("processors/counted/counted.ts") ?? "")) as {
+      counted: Processor;
+    };
+    await migrate({
+      adminUrl: rig.database.url,
+      migrationsDir: join(dir, "migrations"),
+      owners: ["counted"],
+    });
+    await rig.createTopics(["agent.tool.denied"], 3);
+    const host = openDatabase({
+      url: rig.database.roleUrl("fabric_host"),
+      applicationName: "readme-counted",
+      searchPath: ["host", "counted"],
+    });
+    const running = rig.start([counted], { database: host });
+    await rig.publish(Array.from({ length: 6 }, (_, index) => refusal(index)));
+    const rows = await eventually(
+      async () => (await host.query("SELECT tenant_id, event_type, events FROM counted")).rows,
+      (found) => found.some((row) => row["events"] === 6n),
+    );
+    expect(rows).toEqual([{ tenant_id: "acme", event_type: "agent.tool.denied", events: 6n }]);
+    await running.stop();
+    await host.end();
+  });
+
   it("compiles as it stands, and a wrong topic or field does not", async () => {
     const source = await snippet("processors/refusals/refusals.ts");
     await layOut(source);
