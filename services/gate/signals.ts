@@ -31,8 +31,9 @@ export function testSignals(
 ): { readonly held: readonly string[]; readonly findings: readonly Finding[] } {
   const held: string[] = [];
   const findings: Finding[] = [];
-  for (const { id, tools, test } of rules) {
-    if (tools.length > 0 && !tools.some((pattern) => toolFits(pattern, one.tool))) continue;
+  const ran = new Set(one.command?.commands.map(({ program }) => program));
+  for (const { id, test, programs } of rulesOfTool(rules, one.tool)) {
+    if (programs !== null && !programs.some((program) => ran.has(program))) continue;
     try {
       if (testHolds(test, one)) held.push(id);
     } catch (error) {
@@ -44,6 +45,39 @@ export function testSignals(
     }
   }
   return { held, findings };
+}
+
+/** A rule that can hold for a tool. */
+interface ToolRule {
+  readonly id: string;
+  readonly test: SignalTest;
+  /** Programs without which it cannot hold; null: it looks at something else than commands. */
+  readonly programs: readonly string[] | null;
+}
+
+/** Most tools whose rules are kept for a policy; names come with requests. */
+const keptToolsMax = 256;
+const keptRules = new WeakMap<readonly SignalRule[], Map<string, readonly ToolRule[]>>();
+
+function rulesOfTool(rules: readonly SignalRule[], tool: string): readonly ToolRule[] {
+  let byTool = keptRules.get(rules);
+  if (byTool === undefined) {
+    byTool = new Map();
+    keptRules.set(rules, byTool);
+  }
+  let found = byTool.get(tool);
+  if (found === undefined) {
+    found = rules
+      .filter(({ tools }) => tools.length === 0 || tools.some((pattern) => toolFits(pattern, tool)))
+      .map(({ id, test }) => ({
+        id,
+        test,
+        programs: test.kind === "command" ? test.any.flatMap(([program]) => program ?? []) : null,
+      }));
+    if (byTool.size >= keptToolsMax) byTool.clear();
+    byTool.set(tool, found);
+  }
+  return found;
 }
 
 function testHolds(test: SignalTest, one: Matchable): boolean {

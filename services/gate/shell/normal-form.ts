@@ -15,19 +15,19 @@ export function toNormalForm(command: SimpleCommand): NormalForm {
 export type CommandPattern = readonly [program: string, ...words: string[]];
 
 /** True if the command may be what a deny rule names: a word that is not fixed may be anything. */
-export function mayMatch(command: SimpleCommand, [program, ...words]: CommandPattern): boolean {
-  if (command.program !== program) return false;
-  let at = 0;
+export function mayMatch(command: SimpleCommand, pattern: CommandPattern): boolean {
+  if (command.program !== pattern[0]) return false;
+  let at = 1;
   let isAfterOption = false;
   for (const word of command.argv) {
-    if (at === words.length) return true;
+    if (at === pattern.length) return true;
     if (word.kind === "unresolved") return true;
     // A word that is not the next one may be the value of the option in front of it: `git -C dir push`.
-    if (word.text === words[at]) at += 1;
+    if (word.text === pattern[at]) at += 1;
     else if (!word.text.startsWith("-") && !isAfterOption) return false;
     isAfterOption = word.text.startsWith("-");
   }
-  return at === words.length;
+  return at === pattern.length;
 }
 
 /** True only if the command is what an allow rule names: fixed words, at the front, of a program found by its name. */
