@@ -135,7 +135,8 @@ describe("the corpus of requests and the default bundle", () => {
           if (translation.kind !== "gated") continue;
           calls += 1;
           const { findings } = classify(translation.request, standard);
-          if (findings.length > 0) wrong.push(`${file}: ${findings.map(({ message }) => message).join(", ")}`);
+          if (findings.length > 0)
+            wrong.push(`${file}: ${findings.map(({ message }) => message).join(", ")}`);
         }
       }
     }
