@@ -151,6 +151,14 @@ function toCell(value: unknown): string {
   if (value === null || value === undefined) return "-";
   if (value instanceof Date) return value.toISOString();
   if (Array.isArray(value)) return value.map(toCell).join(",");
-  if (typeof value === "object") return JSON.stringify(value);
-  return String(value as string | number | bigint | boolean);
+  switch (typeof value) {
+    case "string":
+      return value;
+    case "number":
+    case "bigint":
+    case "boolean":
+      return String(value);
+    default:
+      return JSON.stringify(value);
+  }
 }

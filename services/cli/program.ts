@@ -112,7 +112,10 @@ export async function runCommandLine(
     );
   program
     .command("serve")
-    .argument("[role...]", "gate, relay, sealer, desk, exporter, cost-watch, processor <name>; none: all in one process")
+    .argument(
+      "[role...]",
+      "gate, relay, sealer, desk, exporter, cost-watch, processor <name>; none: all in one process",
+    )
     .description("run services against the configuration")
     .addHelpText("after", "\nExamples:\n  fabric serve\n  fabric serve gate\n  fabric serve processor audit")
     .action(action((roles: string[]) => (common) => actions.serve(common, { roles })));
