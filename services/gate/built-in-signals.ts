@@ -1,4 +1,4 @@
-import type { CommandIntent } from "./shell/command-intents.ts";
+import type { CommandIntent } from "./shell/command-intent.ts";
 import type { OpaqueKind } from "./shell/parsed-command.ts";
 
 /** What a command line, a patch or a tool is about to do. */

@@ -32,7 +32,7 @@ describe("the policy corpus over HTTP", () => {
         decision: answer.decision,
         reason_code: answer.reason_code,
         rules: answer.matched_rules,
-      }).toEqual({ ...expected, rules: expect.arrayContaining(expected.rules) });
+      }).toEqual({ ...expected, rules: expect.arrayContaining(expected.rules) as unknown });
       const stored = await rig.admin.query<{ answer: GateAnswer }>(
         "SELECT answer FROM gate.decisions WHERE decision_id = $1",
         [answer.decision_id.slice(4)],

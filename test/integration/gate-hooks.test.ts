@@ -73,7 +73,7 @@ describe("a hook of a real runtime", () => {
     expect(last[1]?.policy).toMatchObject({
       decision: "deny",
       risk: "high",
-      matched_rules: expect.arrayContaining(["allow.shell", "deny.wide-delete"]),
+      matched_rules: expect.arrayContaining(["allow.shell", "deny.wide-delete"]) as unknown,
     });
   });
 

@@ -1,3 +1,4 @@
+import type { CommandIntent } from "./command-intent.ts";
 import { intentRules } from "./intent-rules.ts";
 import type { IntentRule } from "./intent-rules.ts";
 import { hasName } from "./options.ts";
@@ -5,39 +6,6 @@ import type { Assignment, ParsedCommand, SimpleCommand, Word } from "./parsed-co
 import { toDeleteIntents, toReadIntents, toWriteIntents } from "./path-intents.ts";
 import { isWideDelete } from "./wide-delete.ts";
 import type { Surroundings } from "./wide-delete.ts";
-
-/** What a command line is about to do, in words that rules can name. Facts for a policy, not a verdict. */
-export type CommandIntent =
-  | "git.push"
-  | "git.push.force"
-  | "git.commit"
-  | "git.discard"
-  | "git.hooks.skip"
-  | "history.delete"
-  | "file.delete"
-  | "file.delete.recursive"
-  | "file.delete.wide"
-  | "pipe.to.shell"
-  | "package.install"
-  | "package.publish"
-  | "secret.read"
-  | "credential.read"
-  | "network.fetch"
-  | "network.send"
-  | "network.listen"
-  | "reverse.shell"
-  | "deploy"
-  | "infra.destroy"
-  | "infra.change"
-  | "container.run.privileged"
-  | "privilege.raise"
-  | "disk.write"
-  | "permission.change"
-  | "process.kill"
-  | "system.stop"
-  | "service.change"
-  | "cron.change"
-  | "code.inline";
 
 /** Programs that carry files away, or open them, by words that the path table does not follow. */
 const CARRIERS =

@@ -1,4 +1,4 @@
-import type { CommandIntent } from "./command-intents.ts";
+import type { CommandIntent } from "./command-intent.ts";
 
 /** All conditions that are given must hold. `verb` is tried on the operands joined by blanks, `option` on each option. */
 export type IntentRule = {

@@ -1,4 +1,4 @@
-import type { CommandIntent } from "./command-intents.ts";
+import type { CommandIntent } from "./command-intent.ts";
 
 const SECRET_PATHS =
   /(^|\/)(\.ssh\/(id_\w+|.*_key|authorized_keys|identity)$|\.aws\/credentials$|\.netrc$|\.npmrc$|\.pypirc$|\.pgpass$|\.git-credentials$|\.env(\.(?!example$|sample$|template$)[\w.]+)?$|\.kube\/config$|\.docker\/config\.json$|\.gnupg\/|\.config\/gh\/hosts\.yml$|\.vault-token$|id_(rsa|ed25519|ecdsa|dsa)$|credentials\.json$|\.(ssh|aws|gnupg|password-store)\/?$|[\w.-]+\.(pem|key|p12|pfx)$)|^\/etc\/(shadow|sudoers|gshadow)$|^\/proc\/[\w*$]+\/environ$/i;
