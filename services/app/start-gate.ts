@@ -7,6 +7,8 @@ import { createRightsEnder } from "../gate/revisions/end-denied-rights.ts";
 import { addPolicyRoutes, policyAccess } from "../gate/revisions/routes.ts";
 import { watchPolicy } from "../gate/revisions/watch-policy.ts";
 import { createGate } from "../gate/server.ts";
+import { decide } from "../gate/stages/decide.ts";
+import { warmUp } from "../gate/warm-up.ts";
 import { systemClock } from "../platform/clock.ts";
 import { requireSetting } from "../platform/config.ts";
 import { openTenantKeys } from "../platform/vault-seal.ts";
@@ -91,6 +93,14 @@ export async function startGate(around: Surroundings, signal: AbortSignal): Prom
     budgetMs: config.gate.budgetMs,
     bodyLimitBytes: config.gate.bodyLimitBytes,
   });
+  const warmed = warmUp({
+    classify: engine.classify,
+    decide,
+    policy: watch.current(),
+    environment: config.environment,
+    monotonicMs: () => performance.now(),
+  });
+  log.debug({ decisions: warmed }, "the gate is warm");
   const address = await gate.app.listen({ host: config.http.host, port: config.gate.port });
   return {
     name: "gate",

@@ -26,6 +26,17 @@ export interface WantedFacts {
   /** Names of dated facts; each is looked up for every tenant. */
   readonly datedNames: readonly string[];
 }
+/** Nothing: to prepare the query before the first call needs it. */
+export const nothingWanted: WantedFacts = {
+  tenantIds: [],
+  sessionKeys: [],
+  decisionKeys: [],
+  hookKeys: [],
+  anchorKeys: [],
+  plans: [],
+  counterKeys: [],
+  datedNames: [],
+};
 export interface TenantFacts {
   readonly state: "active" | "frozen";
   readonly version: number;

@@ -320,7 +320,8 @@ function isFinal(call: QueuedCall, { answer, isInForce, isUsed }: StoredAnswer, 
     case "require_approval":
       return isInForce;
     case "deny":
-      return true;
+      // That it took too long says nothing of the call.
+      return answer.reason_code !== "GATE_TIMEOUT";
     case "allow":
     case "modify":
       return (

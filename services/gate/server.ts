@@ -26,8 +26,10 @@ import { capabilityAccess, registerCapabilityRoutes } from "./capability/routes.
 import type { CapabilitySigner } from "./capability/signer.ts";
 import type { Operand } from "./classified.ts";
 import { withRealPaths } from "./classified.ts";
+import { createClassifyOnce } from "./classify-once.ts";
 import type { CommitterOptions } from "./committer.ts";
 import { createCommitter } from "./committer.ts";
+import { loadFacts, nothingWanted } from "./facts.ts";
 import { startForgetting } from "./forget-state.ts";
 import { factAccess, registerFactRoutes } from "./fact-routes.ts";
 import type { HookOrigin } from "./hook-translation.ts";
@@ -36,10 +38,11 @@ import { toRefusalText, toUnreadRefusal } from "./hook-refusal.ts";
 import type { HookOutcome, HookWork } from "./hook-work.ts";
 import type { RequestSurroundings } from "./operands.ts";
 import { readSurroundings } from "./operands.ts";
-import { decide } from "./stages/decide.ts";
+import { decide, gateSteps } from "./stages/decide.ts";
 import { emptyFacts, mayPassUnrecorded, toUnrecordedRuling } from "./unavailable.ts";
 import { openUnavailableSpool } from "./unavailable-spool.ts";
 import { createUnknownFieldsNote } from "./unknown-fields-note.ts";
+import { createWatchedDecide } from "./watched-decide.ts";
 
 export interface GateOptions extends CommitterOptions {
   readonly authenticator: Authenticator;
@@ -49,6 +52,10 @@ export interface GateOptions extends CommitterOptions {
   readonly budgetMs?: number;
   /** Whole time of a record that nobody waits for; default 2 s. */
   readonly observeBudgetMs?: number;
+  /** What one decision may compute, waiting not counted; default 100 ms. */
+  readonly decideLimitMs?: number;
+  /** Default: `performance.now`. */
+  readonly monotonicMs?: () => number;
   readonly bodyLimitBytes?: number;
   /** The gate runs where the agent does: it reads the files that a call would run, and follows links. Default: false. */
   readonly isOnAgentsMachine?: boolean;
@@ -72,6 +79,8 @@ export interface Gate {
 
 /** DESIGN's budget of a local decision; a person notices more. */
 const defaultBudgetMs = 250;
+/** A hundred times what a decision takes once the gate is warm. */
+const defaultDecideLimitMs = 100;
 /** An observing hook blocks nobody, but its shim waits to know whether to spool. */
 const defaultObserveBudgetMs = 2_000;
 
@@ -85,10 +94,24 @@ const traceparentPattern = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 /** The gate's HTTP side. It is not listening yet: `app.listen`. */
 export function createGate(options: GateOptions): Gate {
   const { adapters, clock, log, metrics } = options;
-  const classify = options.classify;
+  const monotonicMs = options.monotonicMs ?? (() => performance.now());
+  const once = createClassifyOnce(options.classify, monotonicMs);
+  const { classify } = once;
   const budgetMs = options.budgetMs ?? defaultBudgetMs;
   const observeBudgetMs = options.observeBudgetMs ?? defaultObserveBudgetMs;
-  const committer = createCommitter({ ...options, classify });
+  const committer = createCommitter({
+    ...options,
+    classify,
+    decide:
+      options.decide ??
+      createWatchedDecide({
+        steps: gateSteps,
+        monotonicMs,
+        limitMs: options.decideLimitMs ?? defaultDecideLimitMs,
+        classifyMs: once.costMs,
+        metrics,
+      }),
+  });
   const decided = metrics.counter("fabric_gate_decisions_total", "decisions", [
     "decision",
     "reason",
@@ -140,7 +163,7 @@ export function createGate(options: GateOptions): Gate {
 
   // The first call does not pay for the first connection; a database that is away is no reason not to start.
   app.addHook("onReady", async () => {
-    await options.database.query("SELECT 1").catch(() => undefined);
+    await loadFacts(options.database, nothingWanted).catch(() => undefined);
   });
 
   registerCapabilityRoutes(app, {
@@ -241,7 +264,7 @@ export function createGate(options: GateOptions): Gate {
   function withToken(answer: GateAnswer, work: HookWork, asked: GateRequest): GateAnswer {
     const { capability, plan_digest: planDigest, modified_input: input } = answer;
     if (capability === undefined || planDigest === null) return answer;
-    const run = input === undefined ? asked : { ...asked, input };
+    const run = input === undefined ? asked : Object.assign({}, asked, { input });
     const expiresAtMs = Date.parse(capability.expires_at);
     const claims = toClaims({
       capabilityId: capability.id,
@@ -257,7 +280,8 @@ export function createGate(options: GateOptions): Gate {
       issuedAtMs: expiresAtMs - capabilityTtlMs,
       expiresAtMs,
     });
-    return { ...answer, capability: { ...capability, token: options.signer.sign(claims) } };
+    const token = options.signer.sign(claims);
+    return Object.assign({}, answer, { capability: Object.assign({}, capability, { token }) });
   }
 
   /**

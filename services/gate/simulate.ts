@@ -69,6 +69,7 @@ export interface SimulationReport {
 /** Decisions of the gate's own, which no policy makes: simulating them would compare a crowd with a rule. */
 const outsidePolicy: ReadonlySet<string> = new Set([
   "gate.conflict",
+  "gate.too-slow",
   "gate.event-too-large",
   "gate.policy-unavailable",
 ]);

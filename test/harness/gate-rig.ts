@@ -158,6 +158,7 @@ export const createGateRig = async (): Promise<GateRig> => {
         adapters: new Map<string, Adapter>([claudeCode, codex].map((one) => [one.runtime, one])),
         // Two cores serve several test files at once: the real budget is a matter for the bench.
         budgetMs: 5_000,
+        decideLimitMs: 5_000,
         ...options,
       });
       gates.push(gate);
