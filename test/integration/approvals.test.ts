@@ -169,6 +169,22 @@ describe("a call that needs an approval", () => {
     expect((await decide(one, call("ask 3", "s-flood"))).decision).toBe("require_approval");
   });
 
+  it("is never one too many of its session, at however many gates they are asked for at once", async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const session = `s-flood-${String(round)}`;
+      const answers = await Promise.all(
+        Array.from({ length: 24 }, (_, index) =>
+          decide(index % 2 === 0 ? one : two, call(`ask ${String(index)}`, session)),
+        ),
+      );
+      const asked = answers.filter(({ decision }) => decision === "require_approval");
+      expect(asked).toHaveLength(10);
+      expect(
+        new Set(answers.filter((one) => !asked.includes(one)).map((answer) => answer.reason_code)),
+      ).toEqual(new Set(["TOO_MANY_APPROVALS"]));
+    }
+  });
+
   it("tells Claude Code the ticket and what to do next", async () => {
     const reply = await one.post("/v1/hooks/claude-code", claudeCall("ask hook", { session_id: "s-hook" }));
     const text = claudeDenial(reply.json);

@@ -102,6 +102,29 @@ describe("deciding and committing", () => {
     expect(after.json).toMatchObject({ decision: "allow" });
   });
 
+  it("decides again when the plan is revoked between facts and commit", async () => {
+    const body = (id: string): object =>
+      ownRequest("shell.run", { command: "make release" }, { session_id: "revoked", tool_call_id: id });
+    const plain = await rig.gate();
+    const { plan_digest: digest } = (await plain.post("/v1/gate/decide", body("before"))).json as GateAnswer;
+    let isRevoked = false;
+    const database = wrapped(rig.database(), {
+      async beforeCommit() {
+        if (isRevoked) return;
+        isRevoked = true;
+        await rig.admin.query(
+          `INSERT INTO gate.revoked_plans (tenant_id, digest, until, reason, revoked_by)
+            VALUES ('acme', $1, clock_timestamp() + interval '1 hour', 'no', 'somebody')`,
+          [digest],
+        );
+      },
+    });
+    const running = await rig.gate({ database });
+    const reply = await running.post("/v1/gate/decide", body("after"));
+    expect(reply.json).toMatchObject({ decision: "deny", reason_code: "PLAN_REVOKED" });
+    await rig.admin.query("DELETE FROM gate.revoked_plans");
+  });
+
   it("holds a freeze back until the commits that did not see it are through", async () => {
     const running = await rig.gate();
     await running.post("/v1/gate/decide", ownRequest("shell.run", { command: "warm" }));
