@@ -416,6 +416,17 @@ const judgeSource: Judge = (args, program) => {
     ? [toOpaque("unresolved_code", file.source, program)]
     : [{ kind: "file", file, language: "bash" }];
 };
+/** Programs with a word that names a command line for them to run. */
+const judgeCommandWord: Judge = (args, program) => {
+  const word = args.map(toSource).find((text) => COMMAND_WORDS.get(program)?.test(text.replace(/^["']/, "")));
+  return word === undefined ? [] : [toOpaque("inline_code", word, program)];
+};
+const COMMAND_WORDS: ReadonlyMap<string, RegExp> = new Map([
+  ["man", /^(?:-[A-Za-z]*[PH]|--pager|--html)/],
+  ["less", /^\+.*[!|]/s],
+  ["more", /^\+.*!/s],
+  ["zip", /^(?:-TT|--unzip-command)/],
+]);
 /** Builtins with an option that loads code or names a program for later. */
 const judgeBuiltin: Judge = (args, program) => {
   const texts = args.map(toSource);
@@ -444,6 +455,7 @@ const JUDGES: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ["sftp", judgeCopyOverSsh],
   ...["awk", "gawk", "mawk", "nawk"].map((name): [string, Judge] => [name, judgeAwk]),
   ["sed", judgeSed],
+  ...[...COMMAND_WORDS.keys()].map((name): [string, Judge] => [name, judgeCommandWord]),
   ["docker", judgeDocker],
   ["podman", judgeDocker],
   ["kubectl", judgeKubectl],

@@ -45,3 +45,24 @@ describe.each([...new Set(corpus.map(({ family }) => family))])("the corpus fami
     expect(intents).toEqual(expected.opaque ? expect.arrayContaining(dangerous) : dangerous);
   });
 });
+
+describe("a program that runs what a word of its own says", () => {
+  it.each([
+    "man -P 'rm x' ls",
+    "man --pager='rm x' ls",
+    "less '+!rm x' log",
+    "more '+:!rm x' log",
+    "zip a b -T --unzip-command='rm x'",
+    "zip a b -T -TT 'rm x'",
+    "proot rm x",
+  ])("is opaque: %s", (text) => {
+    expect(parse(text).opaque).not.toEqual([]);
+  });
+
+  it.each(["man git", "man -k push", "less +G log", "less -N log", "zip -r a.zip src"])(
+    "is read without such a word: %s",
+    (text) => {
+      expect(parse(text).opaque).toEqual([]);
+    },
+  );
+});

@@ -185,7 +185,7 @@ const LAUNCHERS: Readonly<Record<string, ProgramEntry>> = {
 const UNPARSED =
   "parallel systemd-run gdb lldb valgrind perf proxychains proxychains4 xvfb-run dbus-run-session rlwrap entr direnv dotenv " +
   "npx bunx pipx uvx nix-shell nix tmux screen at batch crontab expect prlimit setpriv numactl " +
-  "setarch linux32 linux64 i386 x86_64 capsh firejail bwrap dumb-init tini gosu su-exec start-stop-daemon chpst envdir " +
+  "setarch linux32 linux64 i386 x86_64 capsh firejail bwrap proot dumb-init tini gosu su-exec start-stop-daemon chpst envdir " +
   "setuidgid softlimit runsv daemonize parallel-ssh pssh ansible hyperfine multitime nodemon watchexec cargo-watch " +
   "ts run-parts vim vi nvim view ex ed emacs emacsclient nano gvim socat mosh telnet osascript open xdg-open foreach";
 
