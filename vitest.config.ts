@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 /** Faults that are planted in the process itself; those that kill processes are the project `faults` alone. */
 const plantedFaults = ["test/fault/host*.test.ts", "test/fault/relay*.test.ts"];
 const serverTests = [
-  ...["contract", "integration", "property", "replay", "e2e", "schemas"].map(
+  ...["contract", "integration", "property", "replay", "e2e", "schemas", "histories"].map(
     (folder) => `test/${folder}/**/*.test.ts`,
   ),
   ...plantedFaults,

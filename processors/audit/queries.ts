@@ -5,6 +5,13 @@ import { toWhoReport } from "./who.ts";
 /** Most events of one call that a report shows. */
 const maxEvents = 500;
 
+/**
+ * What a comparison of two runs reads: the place of an event in the log, and the digest over it, are those of one run.
+ */
+export const dumpTables = [
+  { table: "trail", orderBy: "event_id", without: ["topic", "partition", "kafka_offset", "row_digest"] },
+] as const;
+
 /** Who asked for a tool call, which rules matched, under which revision, and what happened: one query. */
 export async function loadWho(tx: Transaction, toolCallId: string, tenantId?: string): Promise<WhoReport> {
   const found = await tx.query<TrailEvent>(

@@ -28,6 +28,28 @@ export interface PlainPrice {
   readonly rates: readonly number[];
 }
 
+/** The price list as people write it. */
+export function toPriceText(models: readonly PlainPrice[], tools: readonly PlainPrice[]): string {
+  const lines = (prices: readonly PlainPrice[], what: string, units: readonly string[]): string[] =>
+    prices.map(({ name, from, until, rates }) => {
+      const dates = `valid_from: ${from}, ${until === undefined ? "" : `valid_to: ${until}, `}source: t`;
+      const figures = units.map((unit, index) => `${unit}: ${String(rates[index] ?? 0)}`).join(", ");
+      return `  - { ${what}: ${name}, ${dates}, ${figures} }`;
+    });
+  return [
+    "currency: USD",
+    "models:",
+    ...lines(models, "model", [
+      "input_micros_per_million",
+      "cached_input_micros_per_million",
+      "cache_write_micros_per_million",
+      "output_micros_per_million",
+    ]),
+    "tools:",
+    ...lines(tools, "tool", ["call_micros", "wall_second_micros", "output_mebibyte_micros"]),
+  ].join("\n");
+}
+
 const within = (price: PlainPrice, name: string | null, at: number): boolean =>
   name === price.name &&
   Date.parse(price.from) <= at &&

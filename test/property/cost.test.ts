@@ -12,28 +12,14 @@ import { openDatabase } from "../../services/platform/postgres.ts";
 import type { TestDatabase } from "../harness/database.ts";
 import { createTestDatabase } from "../harness/database.ts";
 import type { PlainEvent, PlainPrice } from "./cost-reference.ts";
-import { referenceTotals } from "./cost-reference.ts";
+import { referenceTotals, toPriceText } from "./cost-reference.ts";
 
 const models: readonly PlainPrice[] = [
   { name: "m1", from: "2026-01-01", until: "2026-03-02", rates: [3_000_000, 300_000, 3_750_000, 15_000_000] },
   { name: "m1", from: "2026-03-02", rates: [2_500_001, 250_003, 3_125_007, 12_500_013] },
 ];
 const tools: readonly PlainPrice[] = [{ name: "web.fetch", from: "2026-01-01", rates: [1_000, 333, 7] }];
-const yaml = [
-  "currency: USD",
-  "models:",
-  ...models.flatMap(({ name, from, until, rates }) => [
-    `  - { model: ${name}, valid_from: ${from}, ${until === undefined ? "" : `valid_to: ${until}, `}source: t,`,
-    `      input_micros_per_million: ${String(rates[0])}, cached_input_micros_per_million: ${String(rates[1])},`,
-    `      cache_write_micros_per_million: ${String(rates[2])}, output_micros_per_million: ${String(rates[3])} }`,
-  ]),
-  "tools:",
-  ...tools.map(
-    ({ name, from, rates }) =>
-      `  - { tool: ${name}, valid_from: ${from}, source: t, call_micros: ${String(rates[0])}, wall_second_micros: ${String(rates[1])}, output_mebibyte_micros: ${String(rates[2])} }`,
-  ),
-].join("\n");
-const parsed = parsePrices([{ file: "prices.yaml", text: yaml }]);
+const parsed = parsePrices([{ file: "prices.yaml", text: toPriceText(models, tools) }]);
 if (!parsed.ok) throw new Error(parsed.problems.join("\n"));
 const budget = (id: string, scope: Budget["scope"], period: Budget["period"]): Budget => ({
   id,
