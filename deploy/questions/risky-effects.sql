@@ -20,8 +20,10 @@ FROM (
     AND decided_at < (:'until')::timestamptz AND tenant_id = coalesce(nullif(:'tenant', ''), tenant_id)
   ORDER BY decided_at DESC, event_id LIMIT (:'limit')::bigint
 ) AS d
+-- OFFSET 0: the story of each of these calls is looked up by its id, instead of that of every call being told first.
 LEFT JOIN LATERAL (
   SELECT s.approver_id, s.receipt_outcome, s.outcome FROM analytics.story AS s
   WHERE s.tool_call_id = d.tool_call_id AND s.tenant_id = d.tenant_id AND s.session_id IS NOT DISTINCT FROM d.session_id
+  OFFSET 0
 ) AS s ON true
 ORDER BY d.decided_at DESC, d.event_id

@@ -12,6 +12,7 @@ import { host } from "./host.ts";
 import { latency } from "./latency.ts";
 import { memory } from "./memory.ts";
 import { policy } from "./policy.ts";
+import { questions } from "./questions.ts";
 import { relay } from "./relay.ts";
 import { renderTable, saveReport } from "./report.ts";
 
@@ -22,6 +23,7 @@ const figures: Readonly<Record<string, Figure>> = {
   host,
   gate,
   policy,
+  questions,
   memory,
 };
 
