@@ -301,9 +301,9 @@ describe("a file tool", () => {
   });
 
   it.each([
-    ["/work/.env/", "/work", "/work/.env"],
-    ["sub/.env//", "/work", "/work/sub/.env"],
-    ["/", "/work", "/"],
+    ["/project/.env/", "/project", "/project/.env"],
+    ["sub/.env//", "/project", "/project/sub/.env"],
+    ["/", "/project", "/"],
     ["C:\\w\\.env\\", "C:\\w", "C:\\w\\.env"],
     ["C:\\w\\.env. .", "C:\\w", "C:\\w\\.env"],
     [".env::$DATA", "C:\\w", "C:\\w\\.env"],

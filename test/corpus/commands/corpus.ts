@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DecisionName } from "../../../schemas/gate.ts";
-import type { CommandIntent } from "../../../services/gate/shell/command-intents.ts";
+import type { CommandIntent } from "../../../services/gate/shell/command-intent.ts";
 
 /** A command line with its right answers, written by hand. Paths are for the directory /project and the home /home/u. */
 export type CorpusCommand = {
