@@ -1,31 +1,30 @@
 import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Envelope } from "../../schemas/envelope.ts";
 import { Fault } from "../../schemas/faults.ts";
 import type { Actions, Common } from "../cli/actions.ts";
+import { EventCodec } from "../platform/avro.ts";
 import { systemClock } from "../platform/clock.ts";
 import type { Config } from "../platform/config.ts";
 import { databaseUrl } from "../platform/config.ts";
+import { loadSchemaIds } from "../platform/contract-tables.ts";
 import { crc32c } from "../platform/crc32c.ts";
-import { createLog } from "../platform/log.ts";
 import { migrationOwners } from "../platform/migrate.ts";
-import { appendOutbox, notifyOutbox, toOutboxRows } from "../platform/outbox.ts";
 import { processorList, toProcessorFiles } from "../scaffold/processor-files.ts";
+import type { EventSink } from "../seed/outbox-sink.ts";
+import { createOutboxSink } from "../seed/outbox-sink.ts";
 import type { SeedPlan } from "../seed/session.ts";
 import { generateSessions } from "../seed/session.ts";
 import { toTenants } from "../seed/world.ts";
 import { loadCostSettings, processorsWith } from "./load-processors.ts";
 import type { Place } from "./place.ts";
 import { openDirectProjector } from "./project-directly.ts";
-import { codecWhenRegistered, registryOf, serviceDatabase } from "./wiring.ts";
+import { registryOf, serviceDatabase } from "./wiring.ts";
 
 type WorkshopActions = Pick<Actions, "benchSeed" | "newProcessor">;
 type SeedOptions = Parameters<Actions["benchSeed"]>[1];
 
 const dayMs = 86_400_000;
 const daysOfMonth = 30;
-/** Events per transaction of the outbox: a few hundred kilobytes. */
-const outboxBatch = 400;
 /** Seeds and prefixes are spread over so many histories of one database. */
 const historyNumbers = 1_000_000_000;
 const progressSessions = 1_000;
@@ -40,9 +39,7 @@ export function workshopActions(
       const plan = toSeedPlan(options);
       const config = await configOf(common);
       await addTenants(config, options.prefix);
-      const sink = options.direct
-        ? await openDirect(config, place, options)
-        : await openOutbox(config, common.signal);
+      const sink = options.direct ? await openDirect(config, place, options) : await openOutbox(config);
       let sessions = 0;
       let events = 0;
       try {
@@ -101,11 +98,6 @@ export function workshopActions(
   };
 }
 
-interface EventSink {
-  add(events: readonly Envelope[]): Promise<void>;
-  end(): Promise<void>;
-}
-
 function toSeedPlan(options: SeedOptions): SeedPlan {
   const untilMs = Date.parse(`${options.until ?? dayOf(systemClock.nowMs())}T00:00:00Z`);
   if (Number.isNaN(untilMs))
@@ -156,28 +148,18 @@ async function openDirect(
   );
 }
 
-async function openOutbox(config: Config, signal: AbortSignal): Promise<EventSink> {
+async function openOutbox(config: Config): Promise<EventSink> {
   const database = serviceDatabase(config, "host", { maxConnections: 2 });
   const contracts = serviceDatabase(config, "contracts", { maxConnections: 1 });
   const registry = registryOf(config);
-  const log = createLog({ service: "fabric-seed", level: "warn" });
-  const codec = await codecWhenRegistered(contracts, registry, log, signal);
-  let held: Envelope[] = [];
-  const flush = async (): Promise<void> => {
-    const rows = toOutboxRows(codec, held);
-    held = [];
-    await database.transaction((tx) => appendOutbox(tx, rows));
-    notifyOutbox(database);
-  };
+  const schemaIds = await loadSchemaIds(contracts).finally(() => contracts.end());
+  if (schemaIds.size === 0) throw new Fault("SCHEMA_NOT_REGISTERED", "run `fabric schema register` first");
+  const sink = createOutboxSink(database, new EventCodec({ source: registry, schemaIds }));
   return {
-    async add(events) {
-      held.push(...events);
-      if (held.length >= outboxBatch) await flush();
-    },
+    add: (events) => sink.add(events),
     async end() {
-      await flush();
+      await sink.end();
       registry.close();
-      await contracts.end();
       await database.end();
     },
   };
