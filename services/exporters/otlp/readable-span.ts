@@ -33,6 +33,9 @@ const scope = {
   schemaUrl: `https://opentelemetry.io/schemas/${conventionsVersion}`,
 };
 
+/** Our clock has milliseconds. What began and ended in one is no span of no length: Jaeger takes those for faults. */
+const shortestMs = 0.001;
+
 /** The span as the SDK's exporters take it. */
 export function toReadableSpan(
   { traceId, clientSpanId, span }: OutgoingSpan,
@@ -40,6 +43,7 @@ export function toReadableSpan(
 ): ReadableSpan {
   const context: SpanContext = { traceId, spanId: span.spanId, traceFlags: TraceFlags.SAMPLED };
   const parentId = span.parentId ?? clientSpanId;
+  const lengthMs = Math.max(span.endMs - span.startMs, shortestMs);
   return {
     name: span.name,
     kind: kinds[span.kind],
@@ -55,8 +59,8 @@ export function toReadableSpan(
           },
         }),
     startTime: toHrTime(span.startMs),
-    endTime: toHrTime(span.endMs),
-    duration: toHrTime(span.endMs - span.startMs),
+    endTime: toHrTime(span.startMs + lengthMs),
+    duration: toHrTime(lengthMs),
     status: {
       code: statuses[span.status],
       ...(span.errorType === null || span.status !== "error" ? {} : { message: span.errorType }),
@@ -67,7 +71,10 @@ export function toReadableSpan(
         ? {}
         : { [semantic.ATTR_ERROR_TYPE]: span.errorType }),
     },
-    links: span.links.flatMap(toLink),
+    // A link to its own parent makes Jaeger forget that it is the parent.
+    links: span.links
+      .flatMap(toLink)
+      .filter(({ context: to }) => to.traceId !== traceId || to.spanId !== parentId),
     events: [],
     ended: true,
     resource,
@@ -91,5 +98,6 @@ function toAttributes(attributes: TraceSpan["attributes"]): OtelAttributes {
 
 function toHrTime(ms: number): HrTime {
   const seconds = Math.floor(ms / 1_000);
-  return [seconds, Math.round((ms - seconds * 1_000) * 1_000_000)];
+  // Whole microseconds: below them a double of today's milliseconds is noise.
+  return [seconds, Math.round((ms - seconds * 1_000) * 1_000) * 1_000];
 }

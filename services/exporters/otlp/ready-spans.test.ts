@@ -97,13 +97,16 @@ describe("a span as the SDK takes it", () => {
       parentSpanContext: { spanId: "0000000000000001", isRemote: false },
     });
     expect(readable(span("0000000000000002")).status).toEqual({ code: 0 });
+    const point = readable(span("0000000000000002", { endMs: 1_767_225_600_123 }));
+    expect(point).toMatchObject({ endTime: [1_767_225_600, 123_001_000], duration: [0, 1_000] });
   });
 
-  it("hangs the root on the client's span, as a remote one, with a link", () => {
-    const link = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01";
-    const remote = readable({ ...root, links: [link, "nonsense"] }, "0123456789abcdef");
+  it("hangs the root on the client's span, as a remote one, and links what is not its parent", () => {
+    const parent = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01";
+    const other = "00-0123456789abcdef0123456789abcdef-00000000000000aa-01";
+    const remote = readable({ ...root, links: [parent, other, "nonsense"] }, "0123456789abcdef");
     expect(remote.parentSpanContext).toMatchObject({ spanId: "0123456789abcdef", isRemote: true });
-    expect(remote.links).toHaveLength(1);
+    expect(remote.links.map(({ context }) => context.spanId)).toEqual(["00000000000000aa"]);
     expect(readable(root).parentSpanContext).toBeUndefined();
   });
 });
