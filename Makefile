@@ -5,10 +5,10 @@ MAKEFLAGS += --no-print-directory
 FABRIC := node dist/services/app/main.js
 LOCK_STAMP := node_modules/.lock-digest
 
-.PHONY: help setup build check test demo up down status bench test-faults test-otel format generate clean
+.PHONY: help setup build check test demo up down status bench test-faults test-histories test-otel format generate clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 setup: ## install what package-lock.json names, when it is not there yet
 	@command -v node >/dev/null 2>&1 || { echo 'Node.js 20.19 or newer is missing: install it from https://nodejs.org, or with "nvm install 22"' >&2; exit 1; }
@@ -34,6 +34,9 @@ test: setup build ## every test that fits in CI, on real servers
 test-faults: setup ## kill, delay, cut and restart things (minutes)
 	@node node_modules/typescript/bin/tsc -p tsconfig.bench.json
 	@node test/house/run-tests.mjs faults
+
+test-histories: setup ## 200 random histories through real servers, against clean runs (half an hour); SEEDS=17 or 1-50 picks some
+	@FABRIC_TEST_HISTORY_SEEDS=$(or $(SEEDS),1-200) node test/house/run-tests.mjs histories
 
 test-otel: setup build ## spans read back from a real Jaeger, which Go builds once (minutes)
 	@node test/house/run-tests.mjs otel

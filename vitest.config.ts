@@ -58,6 +58,16 @@ export default defineConfig({
       },
       {
         test: {
+          // The same file as in CI; `make test-histories` names more seeds.
+          name: "histories",
+          include: ["test/histories/**/*.test.ts"],
+          ...onServers,
+          maxWorkers: 1,
+          sequence: { groupOrder: 5 },
+        },
+      },
+      {
+        test: {
           name: "otel",
           include: ["test/otel/**/*.test.ts"],
           ...onServers,

@@ -47,8 +47,9 @@ export function planDelivery(seed: number, events: readonly Envelope[]): readonl
   });
   // Stable: what has one place stays in order.
   const ordered = placed.sort((a, b) => a.at - b.at).map((one) => one.event);
-  const cuts = Array.from({ length: parts - 1 }, () => random.between(0, ordered.length)).sort(
-    (a, b) => a - b,
+  // No part is so short that a host could not die in it.
+  const cuts = Array.from({ length: parts - 1 }, (_, index) =>
+    Math.round(((index + 1 + (random.unit() - 0.5) / 2) * ordered.length) / parts),
   );
   const dead = [random.between(0, 2), random.between(3, parts - 1)];
   const orders = random.pick<readonly Mishap["then"][]>([
@@ -65,7 +66,7 @@ export function planDelivery(seed: number, events: readonly Envelope[]): readonl
           ? null
           : {
               step: random.pick(stepNames),
-              slice: random.between(1, 25),
+              slice: random.between(1, 12),
               then: orders[nth] ?? "nothing",
               processor: random.between(0, 99),
             },
