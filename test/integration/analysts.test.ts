@@ -194,6 +194,16 @@ describe("every table below a view of analytics", () => {
     expect(rows.filter((row) => !row.forced || row.policies.join() !== policies.join())).toEqual([]);
   });
 
+  it("shows every row to each service that has a right to it: none is forgotten by the policy", async () => {
+    const { rows } = await admin.query(
+      `SELECT DISTINCT c.oid::regclass::text AS name, g.grantee::regrole::text AS role
+       FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) AS g
+       WHERE c.relrowsecurity AND g.grantee <> c.relowner AND g.grantee <> 'fabric_analyst'::regrole AND NOT EXISTS (
+         SELECT FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'services_span_tenants' AND g.grantee = ANY (p.polroles))`,
+    );
+    expect(rows).toEqual([]);
+  });
+
   it("is read with the reader's rights: each view is a security invoker", async () => {
     const { rows } = await admin.query(
       `SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
