@@ -252,6 +252,7 @@ export function toLedgerEntry(change: CallChange, known: KnownCall, nowMs: numbe
             decisionId: requested.decisionId,
             state: "pending",
             planDigest: requested.planDigest,
+            rules: requested.matchedRules,
             expiresAtMs: Date.parse(requested.expiresAt),
             consumedAtMs: null,
           }

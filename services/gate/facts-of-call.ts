@@ -6,6 +6,8 @@ export interface ApprovalFact {
   readonly state: "pending" | "approved" | "refused" | "expired" | "consumed" | "voided";
   /** The digest that the person agreed to; another one now is drift. */
   readonly planDigest: string;
+  /** Rules that matched when it was asked for: what the person was shown as the reasons. */
+  readonly rules: readonly string[];
   /** UTC milliseconds. */
   readonly expiresAtMs: number;
 }

@@ -148,7 +148,7 @@ const factsText = `SELECT
           WHERE d.session_key = p.session AND d.agent_id = p.agent AND d.intent_digest = p.intent
             AND d.until > clock_timestamp() - interval '1 day')))
      FROM unnest($6::text[], $7::uuid[], $8::text[], $9::text[]) WITH ORDINALITY AS p(tenant, session, agent, intent, at)
-     LEFT JOIN LATERAL (SELECT jsonb_build_object('id', a.approval_id, 'decision', a.decision_id, 'state', a.state, 'plan_digest', a.plan_digest,
+     LEFT JOIN LATERAL (SELECT jsonb_build_object('id', a.approval_id, 'decision', a.decision_id, 'state', a.state, 'plan_digest', a.plan_digest, 'rules', a.matched_rules,
            'expires_ms', extract(epoch FROM a.expires_at) * 1000,
            'consumed_ms', extract(epoch FROM a.consumed_at) * 1000) AS found
          FROM gate.approvals AS a
@@ -188,6 +188,7 @@ interface FactsRow {
           readonly decision: string;
           readonly state: ApprovalFact["state"];
           readonly plan_digest: string;
+          readonly rules: readonly string[];
           readonly expires_ms: number;
           readonly consumed_ms: number | null;
         } | null;
@@ -274,6 +275,7 @@ function toPlanFacts(one: NonNullable<FactsRow["plans"]>[number]): PlanFacts {
             decisionId: `dec_${approval.decision}`,
             state: approval.state,
             planDigest: approval.plan_digest,
+            rules: approval.rules,
             expiresAtMs: Math.floor(approval.expires_ms),
             consumedAtMs: approval.consumed_ms === null ? null : Math.floor(approval.consumed_ms),
           },

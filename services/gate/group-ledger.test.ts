@@ -25,6 +25,7 @@ const approval = {
   decisionId: "dec_1",
   state: "pending",
   planDigest: "sha256:1",
+  rules: [],
   expiresAtMs: 2_000,
   consumedAtMs: null,
 } as const;

@@ -48,6 +48,7 @@ const approvalSchema = z.object({
   approvalId: z.string(),
   state: z.enum(["pending", "approved", "refused", "expired", "consumed", "voided"]),
   planDigest: z.string(),
+  rules: z.array(z.string()).default([]),
   expiresAtMs: z.number(),
 });
 const jsonValue = z.unknown().transform((value) => value as Json);

@@ -245,20 +245,22 @@ const faults: Readonly<Record<string, Decide>> = {
     },
   }),
   "an approval of another plan": withSteps({
-    judgeApproval: (facts, _digest, ttlMs) =>
-      gateSteps.judgeApproval(facts, facts.approval?.planDigest ?? "", ttlMs),
+    judgeApproval: (facts, plan) =>
+      gateSteps.judgeApproval(facts, { ...plan, digest: facts.approval?.planDigest ?? "" }),
   }),
   "an approval without an end": withSteps({
-    judgeApproval: ({ approval, ...facts }, digest, ttlMs) =>
+    judgeApproval: ({ approval, ...facts }, plan) =>
       gateSteps.judgeApproval(
         { ...facts, approval: approval === null ? null : { ...approval, expiresAtMs: Infinity } },
-        digest,
-        ttlMs,
+        plan,
       ),
   }),
   "any number of open approvals": withSteps({
-    judgeApproval: (facts, digest, ttlMs) =>
-      gateSteps.judgeApproval({ ...facts, session: { ...facts.session, openApprovals: 0 } }, digest, ttlMs),
+    judgeApproval: (facts, plan) =>
+      gateSteps.judgeApproval({ ...facts, session: { ...facts.session, openApprovals: 0 } }, plan),
+  }),
+  "an approval for reasons that the person never saw": withSteps({
+    judgeApproval: (facts, plan) => gateSteps.judgeApproval(facts, { ...plan, askingRules: [] }),
   }),
   "a call more than the limit": (request, facts, policy, decideWith) => {
     const counters = Object.entries(facts.counters).map(([key, used]): [string, number] => [key, used - 1]);

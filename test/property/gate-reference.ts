@@ -99,6 +99,8 @@ export interface Scenario {
     readonly id: string;
     readonly state: "pending" | "approved" | "refused" | "expired" | "consumed" | "voided";
     readonly isOfThisPlan: boolean;
+    /** What the person was shown as the reasons. */
+    readonly shownRules: readonly string[];
     readonly expiresAtMs: number;
   } | null;
   /** By the rule's id, in the window that is now. */
@@ -269,11 +271,14 @@ export function referTo(scenario: Scenario): Outcome {
     const isWaiting = lead.rank === 2;
     const known = scenario.approval;
     const isLive = known !== null && scenario.nowMs < known.expiresAtMs;
+    const isAgreedTo =
+      known?.isOfThisPlan === true &&
+      says.every((one) => one.rank !== 3 || known.shownRules.includes(one.rule));
     if (isLive && known.state === "refused") {
       says.push(say(`approval.${known.id}`, 1, "APPROVAL_REFUSED", 10_000));
-    } else if (isLive && known.state === "pending" && known.isOfThisPlan) {
+    } else if (isLive && known.state === "pending" && isAgreedTo) {
       if (!isWaiting) approval = `await ${known.id}`;
-    } else if (isLive && known.state === "approved" && known.isOfThisPlan) {
+    } else if (isLive && known.state === "approved" && isAgreedTo) {
       if (!isWaiting) {
         approval = `consume ${known.id}`;
         isSettled = true;

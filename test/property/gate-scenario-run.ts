@@ -66,6 +66,7 @@ function toFacts(scenario: Scenario, planDigest: string): Facts {
             approvalId: approval.id,
             state: approval.state,
             planDigest: approval.isOfThisPlan ? planDigest : "sha256:other",
+            rules: approval.shownRules,
             expiresAtMs: approval.expiresAtMs,
           },
     isRevoked: scenario.isRevoked,

@@ -102,6 +102,7 @@ export function makeScenario(seed: number): Scenario {
   const policy = makePolicy(Math.floor(seed / requestsPerPolicy));
   const { rules } = policy;
   const tool = dice.chance(0.03) ? "odd.tool" : dice.pick(toolNames);
+  const askingRules = rules.approvals.map(({ id }) => id);
   const counted = [...rules.rates, ...rules.budgets];
   return {
     ...policy,
@@ -125,6 +126,7 @@ export function makeScenario(seed: number): Scenario {
             ? "approved"
             : dice.pick(["pending", "refused", "expired", "consumed", "voided"]),
           isOfThisPlan: dice.chance(0.75),
+          shownRules: dice.chance(0.85) ? askingRules : dice.some(askingRules, 0.5),
           expiresAtMs: now + dice.pick([-1, 0, 1, hour, hour, hour, hour]),
         },
     spent: Object.fromEntries(

@@ -16,14 +16,25 @@ export interface ApprovalJudgement {
   readonly voids: string | null;
 }
 
+/** The plan that a person is asked about. */
+export interface AskedPlan {
+  readonly digest: string;
+  /** Rules that want a person now. */
+  readonly askingRules: readonly string[];
+  /** How long a new approval stays open. */
+  readonly ttlMs: number;
+}
+
 /**
- * An approval is for one plan and one use: an approved one of this digest is used up; one of another digest is void; a
- * refusal counts until it expires.
+ * An approval is for one plan, for the reasons that the person was shown, and for one use: an approved one of this digest
+ * is used up; one of another digest, or one that does not know of a rule that asks now, is void; a refusal counts until it
+ * expires.
  */
-export function judgeApproval(facts: Facts, planDigest: string, ttlMs: number): ApprovalJudgement {
+export function judgeApproval(facts: Facts, { digest, askingRules, ttlMs }: AskedPlan): ApprovalJudgement {
   const { approval } = facts;
   if (approval === null || !(facts.nowMs < approval.expiresAtMs)) return askAnew(facts, ttlMs, null);
-  const isSamePlan = approval.planDigest === planDigest;
+  const isSamePlan =
+    approval.planDigest === digest && askingRules.every((rule) => approval.rules.includes(rule));
   switch (approval.state) {
     case "approved":
       if (!isSamePlan) return askAnew(facts, ttlMs, approval.approvalId);

@@ -179,7 +179,11 @@ function approve(
   if (!isDeferred && merged.decision !== "require_approval") return nothing;
   const ttls = notes.flatMap((one) => (one.kind === "approval" ? [one.ttlMs] : []));
   const ttlMs = ttls.length === 0 ? unruledTtlMs : Math.min(...ttls);
-  const { step, verdict, voids } = steps.judgeApproval(facts, digest, ttlMs);
+  const { step, verdict, voids } = steps.judgeApproval(facts, {
+    digest,
+    askingRules: verdicts.filter(asksPerson).map(({ rule }) => rule),
+    ttlMs,
+  });
   if (isDeferred && verdict?.decision !== "deny") return nothing;
   if (verdict === null) return { merged, step, voids, verdicts: [] };
   const open = step.kind === "consume" ? verdicts.filter((one) => !asksPerson(one)) : verdicts;

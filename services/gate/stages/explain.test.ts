@@ -159,6 +159,7 @@ describe("the explanation of a ruling", () => {
       approvalId: "apr_1",
       state: "approved",
       planDigest: planDigest ?? "",
+      rules: ["approval.a"],
       expiresAtMs: 2_000,
     } as const;
     const ruling = judge(asked, { approval });
