@@ -4,6 +4,7 @@ import { codex } from "../adapters/codex/codex.ts";
 import { loadCapabilityKeysFile } from "../gate/capability/capability-keys.ts";
 import { createCapabilitySigner } from "../gate/capability/signer.ts";
 import { createRightsEnder } from "../gate/revisions/end-denied-rights.ts";
+import { loadRevision } from "../gate/revisions/revision-rows.ts";
 import { addPolicyRoutes, policyAccess } from "../gate/revisions/routes.ts";
 import { watchPolicy } from "../gate/revisions/watch-policy.ts";
 import { createGate } from "../gate/server.ts";
@@ -82,6 +83,10 @@ export async function startGate(around: Surroundings, signal: AbortSignal): Prom
     classify: engine.classify,
     isOnAgentsMachine: config.gate.localFiles,
     ...(config.gate.spoolFile === undefined ? {} : { spoolFile: config.gate.spoolFile }),
+    policyOf: async (revision) => {
+      const stored = await loadRevision(database, revision);
+      return stored === null ? null : engine.judge.load(stored);
+    },
     signer,
     clock: systemClock,
     environment: config.environment,

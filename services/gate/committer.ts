@@ -44,7 +44,13 @@ export interface CommitterOptions {
 /** Decides and records in one step: what it answers is committed. */
 export interface Committer {
   /** Never rejects. `budgetMs` is the whole time until there is an outcome; past it, GATE_TIMEOUT. */
-  submit(work: HookWork, budgetMs: number, around?: RequestSurroundings): Promise<HookOutcome>;
+  submit(
+    work: HookWork,
+    budgetMs: number,
+    around?: RequestSurroundings,
+    /** Default: the one in force. */
+    policy?: Policy,
+  ): Promise<HookOutcome>;
   /** Whether the tenant was active when it was last seen; false: it was not, or never seen. */
   wasActive(tenantId: string): boolean;
   /** Resolves when every call that was submitted has its outcome. */
@@ -111,6 +117,7 @@ export function createCommitter(options: CommitterOptions): Committer {
     work: HookWork,
     budgetMs: number,
     around: RequestSurroundings = noSurroundings,
+    policy: Policy = options.policy(),
   ): Promise<HookOutcome> {
     return new Promise((resolve) => {
       let call: QueuedCall | null = null;
@@ -128,7 +135,7 @@ export function createCommitter(options: CommitterOptions): Committer {
       }, budgetMs);
       try {
         const { classify, environment } = options;
-        const context = { policy: options.policy(), classify, environment, around };
+        const context = { policy, classify, environment, around };
         call = toQueuedCall(work, context, { deadlineMs, answer });
         enqueue(call);
       } catch (error) {

@@ -303,7 +303,9 @@ async function knownOutcome(
   if (stored === undefined) {
     return facts.recorded.has(callKey) ? { kind: "recorded", repeated: true } : null;
   }
-  if (!isFinal(call, stored, facts)) return null;
+  // What was told stays told, whatever policy is in force when it is recorded.
+  const wasAllowed = stored.answer.decision === "allow" || stored.answer.decision === "modify";
+  if (!(work.told !== undefined && wasAllowed) && !isFinal(call, stored, facts)) return null;
   const answer = await toExactAnswer(stored, work.tenantId, keys);
   return { kind: "answered", answer: toRepeatedAnswer(answer, tenant.state) };
 }

@@ -19,8 +19,15 @@ export interface HookWork {
   readonly raw: Buffer;
   readonly dataClass: DataClass;
   readonly traceparent: string | null;
-  /** It passed while nothing could be recorded: what it was told, and when (UTC milliseconds). */
-  readonly told?: { readonly decisionId: string; readonly atMs: number };
+  /**
+   * It passed before it could be recorded, while the database was away (default) or by its runtime's own answer: what it
+   * was told, and when (UTC milliseconds).
+   */
+  readonly told?: {
+    readonly by?: "local_profile";
+    readonly decisionId: string;
+    readonly atMs: number;
+  };
 }
 
 /** What became of it. A failure has allowed nothing. */

@@ -17,6 +17,7 @@ import type { HookWork } from "./hook-work.ts";
 import type { Verdict } from "./policy/policy.ts";
 import type { QueuedCall } from "./queued-call.ts";
 import type { RecordableWork } from "./record.ts";
+import { toLocalRuling } from "./local-profile.ts";
 import { labelsOfResult } from "./result-labels.ts";
 import type { Ruling } from "./ruling.ts";
 import type { Decide } from "./stages/decide.ts";
@@ -139,7 +140,8 @@ export function prepareCall(queued: QueuedCall, context: PrepareContext): Prepar
       ...emptyFacts({ tenantId, environment: context.environment, nowMs: told.atMs }),
       approval: null,
     };
-    ruling = toUnrecordedRuling(decideOn(seen));
+    const passed = decideOn(seen);
+    ruling = told.by === "local_profile" ? toLocalRuling(passed) : toUnrecordedRuling(passed);
   }
   const nowMs = facts.serverMs;
   const correlationId = toCorrelation(known.place.rootKey, known.correlation, context);

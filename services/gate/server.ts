@@ -36,9 +36,11 @@ import type { HookOrigin } from "./hook-translation.ts";
 import { isGating, ofSubject, toHookWork, toOwnWork, translateBody } from "./hook-translation.ts";
 import { toRefusalText, toUnreadRefusal } from "./hook-refusal.ts";
 import type { HookOutcome, HookWork } from "./hook-work.ts";
+import { localAccess, registerLocalRoutes } from "./local-routes.ts";
 import type { RequestSurroundings } from "./operands.ts";
 import { readSurroundings } from "./operands.ts";
 import { decide, gateSteps } from "./stages/decide.ts";
+import type { Policy } from "./policy/policy.ts";
 import { emptyFacts, mayPassUnrecorded, toUnrecordedRuling } from "./unavailable.ts";
 import { openUnavailableSpool } from "./unavailable-spool.ts";
 import { createUnknownFieldsNote } from "./unknown-fields-note.ts";
@@ -61,6 +63,8 @@ export interface GateOptions extends CommitterOptions {
   readonly isOnAgentsMachine?: boolean;
   /** Where reads are kept that pass while the database is away; absent: none pass. */
   readonly spoolFile?: string;
+  /** A stored policy by its revision; null: there is none. */
+  readonly policyOf?: (revision: string) => Promise<Policy | null>;
   /** Signs rights for those who ask in the gate's own language. */
   readonly signer: CapabilitySigner;
   /** For `/readyz`; default: up. */
@@ -147,7 +151,14 @@ export function createGate(options: GateOptions): Gate {
     log,
     metrics,
     authenticator: options.authenticator,
-    access: { ...access, ...capabilityAccess, ...approvalAccess, ...factAccess, ...options.more?.access },
+    access: {
+      ...access,
+      ...capabilityAccess,
+      ...approvalAccess,
+      ...factAccess,
+      ...localAccess,
+      ...options.more?.access,
+    },
     answerFault: refuseHook,
     ...(options.bodyLimitBytes === undefined ? {} : { bodyLimitBytes: options.bodyLimitBytes }),
     probes: {
@@ -180,6 +191,19 @@ export function createGate(options: GateOptions): Gate {
   });
   registerApprovalRoutes(app, options);
   registerFactRoutes(app, options.database);
+  registerLocalRoutes(app, {
+    ...options,
+    classify,
+    toOrigin,
+    async tenantState(tenantId) {
+      const found = await options.database.query<{ state: string }>(
+        "SELECT state FROM access.tenants WHERE tenant_id = $1",
+        [tenantId],
+      );
+      return found.rows[0]?.state ?? null;
+    },
+    record: (work, policy) => committer.submit(work, observeBudgetMs, undefined, policy),
+  });
   options.more?.register(app);
   const sweepers = [startExpiringApprovals(options), startExpiring(options), startForgetting(options)];
 
@@ -302,6 +326,10 @@ export function createGate(options: GateOptions): Gate {
     const told = { decisionId: `dec_${newUuidV7(nowMs)}`, atMs: nowMs };
     if (!(await spool.add({ ...work, told }))) return outcome;
     passed.add({});
+    log.warn(
+      { tenant: tenantId, tool: request.tool, decisionId: told.decisionId, code: outcome.code },
+      "a read passed unrecorded; it is in the spool",
+    );
     const ruling = toUnrecordedRuling(decide(request, emptyFacts(call), policy, { classify, operands }));
     const answer = toAnswer(ruling, request, {
       decisionId: told.decisionId,

@@ -66,6 +66,7 @@ describe("a database that is away", () => {
       constraints: { network: "none" },
     });
     expect(told).not.toHaveProperty("capability");
+    expect(rig.logLines.some((line) => line.includes("a read passed unrecorded"))).toBe(true);
     expect(await readFile(spool, "utf8")).not.toContain("src/a.ts");
     expect((await stat(spool)).mode & 0o077).toBe(0);
     // Nothing with an effect, no secret, and nothing that a rule would ask a person about.
