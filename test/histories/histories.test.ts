@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { referenceTotals } from "../property/cost-reference.ts";
 import type { PlainEvent } from "../property/cost-reference.ts";
+import type { Part } from "./deliver.ts";
 import { planDelivery } from "./deliver.ts";
 import { differences, dumpAll } from "./dump.ts";
 import { generateHistory } from "./generate.ts";
+import type { Defect } from "./history-rig.ts";
 import { HistoryRig } from "./history-rig.ts";
 import { models, tools } from "./settings.ts";
 
@@ -16,13 +18,18 @@ const perRig = 20;
 const limitMs = 240_000;
 
 /** Runs one history twice, clean and wild; answers the clean run's announcements and the differences of the wild one. */
-async function compareRuns(rig: HistoryRig, seed: number, events: number) {
+async function compareRuns(
+  rig: HistoryRig,
+  seed: number,
+  events: number,
+  change: (parts: readonly Part[]) => readonly Part[] = (parts) => parts,
+) {
   const history = generateHistory(seed, events);
   await rig.forget();
   const announcedClean = await rig.runClean(history.events, history.impossible);
   const clean = await dumpAll(rig.sql);
   await rig.forget();
-  const announced = await rig.runWild(planDelivery(seed, history.events));
+  const announced = await rig.runWild(change(planDelivery(seed, history.events)));
   return { history, clean, announcedClean, announced, differ: differences(clean, await dumpAll(rig.sql)) };
 }
 
@@ -60,14 +67,31 @@ for (let first = 0; first < seeds.length; first += perRig) {
 }
 
 describe("a history", () => {
-  let rig: HistoryRig;
-  beforeAll(async () => {
-    rig = await HistoryRig.open("no-inbox");
-  });
-  afterAll(() => rig.close());
+  const few = Math.min(size, 1_000);
+  const withDefect = async (defect: Defect, change: (parts: readonly Part[]) => readonly Part[]) => {
+    const rig = await HistoryRig.open(defect);
+    try {
+      return (await compareRuns(rig, from, few, change)).differ;
+    } finally {
+      await rig.close();
+    }
+  };
 
   it("comes to other tables when the inbox claim is taken out", { timeout: limitMs }, async () => {
-    const { differ } = await compareRuns(rig, from, Math.min(size, 1_000));
-    expect(differ).not.toEqual([]);
+    expect(await withDefect("no-inbox", (parts) => parts)).not.toEqual([]);
   });
+
+  it(
+    "comes to other tables when the position is made durable before the work",
+    { timeout: limitMs },
+    async () => {
+      const dying = (parts: readonly Part[]): readonly Part[] =>
+        parts.map((part) =>
+          part.mishap === null
+            ? part
+            : { ...part, mishap: { ...part.mishap, step: "apply", then: "nothing" } },
+        );
+      expect(await withDefect("watermark-first", dying)).not.toEqual([]);
+    },
+  );
 });

@@ -4,7 +4,7 @@ import type { Emission } from "../../processors/kit/emission.ts";
 import { eventTypes } from "../../schemas/catalog.ts";
 import type { Envelope } from "../../schemas/envelope.ts";
 import { toKey } from "../../schemas/envelope.ts";
-import type { Step } from "../../services/host/batch-steps.ts";
+import type { Step, Work } from "../../services/host/batch-steps.ts";
 import { liveSteps } from "../../services/host/batch-steps.ts";
 import type { Host } from "../../services/host/host.ts";
 import { HostDied } from "../../services/host/run-slice.ts";
@@ -25,8 +25,8 @@ const partitions = 2;
 const cleanBatch = 250;
 const settleMs = 120_000;
 
-/** The planted defect: what the inbox answers is not heeded. */
-export type Defect = "none" | "no-inbox";
+/** What may be planted: the inbox's answer is not heeded; the position is made durable before the work is. */
+export type Defect = "none" | "no-inbox" | "watermark-first";
 
 /** What a run said besides its tables: items that were announced. */
 export type Announced = readonly string[];
@@ -177,7 +177,7 @@ export class HistoryRig {
   }
 
   #start(): Mortal {
-    const life = new Life(this.#defect);
+    const life = new Life(this.#defect, this.sql);
     const host = this.#rig.start(processors, {
       steps: life.steps,
       fanOutLimit: { maxEmissions: 10_000_000, windowMs: 60_000 },
@@ -265,11 +265,15 @@ class Life {
   #end: Pick<Mishap, "step" | "slice"> | null = null;
   #passed = 0;
 
-  constructor(defect: Defect) {
+  constructor(defect: Defect, sql: Database) {
     this.steps = liveSteps.map((step) => ({
       name: step.name,
       run: async (work, tx) => {
         if (this.#isOver(step.name)) throw new HostDied(step.name);
+        if (defect === "watermark-first") {
+          if (step.name === "project") await moveAlone(sql, work);
+          if (step.name === "watermark") return;
+        }
         await step.run(work, tx);
         if (step.name === "claim" && defect === "no-inbox")
           work.claimed = work.records.filter((read) => read.kind === "event");
@@ -289,6 +293,13 @@ class Life {
     }
     return this.isDead;
   }
+}
+
+async function moveAlone(sql: Database, work: Work): Promise<void> {
+  await sql.query(
+    "UPDATE host.watermarks SET next_offset = $4 WHERE processor = $1 AND topic = $2 AND partition = $3",
+    [work.processor.name, work.position.topic, work.position.partition, work.nextOffset],
+  );
 }
 
 function announcedBy(emission: Emission): readonly string[] {
