@@ -126,7 +126,7 @@ export function addWorkshopCommands(program: Command, actions: Actions, action: 
     .command("new")
     .description("start a part of your own")
     .command("processor")
-    .argument("<name>", "consumer group, Postgres schema and folder; lower case letters, digits, _")
+    .argument("<name>", "consumer group, Postgres schema and folder; lower case letters, digits, -")
     .description("a consumer with its test and its table, registered")
     .requiredOption("--topic <types...>", "event types that it reads")
     .addHelpText("after", "\nExample:\n  fabric new processor refusals --topic agent.tool.denied")

@@ -14,20 +14,20 @@ const make = (name: string, topics: readonly string[] = ["agent.tool.denied"]) =
 
 describe("a new processor", () => {
   it("is a file, its test and its migration, and stands in the list", () => {
-    const { files, list: added } = make("tool_refusals");
+    const { files, list: added } = make("tool-refusals");
     expect([...files.keys()]).toEqual([
-      "processors/tool_refusals/tool_refusals.ts",
-      "processors/tool_refusals/tool_refusals.test.ts",
-      "deploy/migrations/tool_refusals/0001_tool_refusals.sql",
+      "processors/tool-refusals/tool-refusals.ts",
+      "processors/tool-refusals/tool-refusals.test.ts",
+      "deploy/migrations/tool-refusals/0001_tool_refusals.sql",
     ]);
     expect(added).toContain(
-      'import { toolRefusals } from "../../processors/tool_refusals/tool_refusals.ts";\n\n/**',
+      'import { toolRefusals } from "../../processors/tool-refusals/tool-refusals.ts";\n\n/**',
     );
     expect(added).toContain("= [audit, takeover, toolRefusals];");
   });
 
   it("is refused with a name that cannot be one, or that is taken", () => {
-    for (const name of ["Refusals", "9lives", "a-b", "../x", "class", "pg_x", "x".repeat(60)])
+    for (const name of ["Refusals", "9lives", "a_b", "a--b", "a-", "../x", "class", "pg-x", "x".repeat(60)])
       expect(() => make(name), name).toThrow(/no name for a processor/);
     expect(() => make("gate")).toThrow(/is taken/);
   });

@@ -14,7 +14,7 @@ export interface NewProcessor {
 /** The file that lists the processors. */
 export const processorList = "services/app/processors.ts";
 
-const nameForm = /^[a-z][a-z0-9_]{1,40}$/;
+const nameForm = /^(?=.{2,41}$)[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
 /** Words that cannot be a constant's name. */
 const reserved = new Set(
   (
@@ -35,10 +35,10 @@ export function toProcessorFiles(asked: {
   readonly list: string;
 }): NewProcessor {
   const { name } = asked;
-  if (!nameForm.test(name) || reserved.has(name) || name.startsWith("pg_"))
+  if (!nameForm.test(name) || reserved.has(name) || name.startsWith("pg-"))
     throw new Fault(
       "USAGE",
-      `\`${name}\` is no name for a processor: 2 to 41 lower case letters, digits and _, a letter first, and no reserved word`,
+      `\`${name}\` is no name for a processor: 2 to 41 lower case letters, digits and single dashes, a letter first, and no reserved word`,
     );
   if (asked.taken.includes(name))
     throw new Fault(
@@ -50,7 +50,7 @@ export function toProcessorFiles(asked: {
     files: new Map([
       [`processors/${name}/${name}.ts`, toProcessor(name, topics)],
       [`processors/${name}/${name}.test.ts`, toTest(name, topics)],
-      [`deploy/migrations/${name}/0001_${name}.sql`, toMigration(name)],
+      [`deploy/migrations/${name}/0001_${toTable(name)}.sql`, toMigration(name)],
     ]),
     list: toList(asked.list, name),
   };
@@ -71,7 +71,10 @@ function toTopics(names: readonly string[]): readonly [EventType, ...EventType[]
 }
 
 const toConstant = (name: string): string =>
-  name.replaceAll(/_+([a-z0-9])/g, (_whole, letter: string) => letter.toUpperCase()).replaceAll("_", "");
+  name.replaceAll(/-([a-z0-9])/g, (_whole, letter: string) => letter.toUpperCase());
+
+/** Names of files of migrations and of tables have no dashes. */
+const toTable = (name: string): string => name.replaceAll("-", "_");
 
 const toProcessor = (
   name: string,
@@ -91,10 +94,10 @@ export const ${toConstant(name)} = defineProcessor({
   ],
   apply: async (tx, changes) => {
     await tx.query({
-      text: \`INSERT INTO ${name} (tenant_id, day, event_type, events)
+      text: \`INSERT INTO ${toTable(name)} (tenant_id, day, event_type, events)
              SELECT tenant, day, type, count(*) FROM unnest($1::text[], $2::date[], $3::text[]) AS c (tenant, day, type)
              GROUP BY tenant, day, type
-             ON CONFLICT (tenant_id, day, event_type) DO UPDATE SET events = ${name}.events + excluded.events\`,
+             ON CONFLICT (tenant_id, day, event_type) DO UPDATE SET events = ${toTable(name)}.events + excluded.events\`,
       values: [changes.map((c) => c.tenant), changes.map((c) => c.day), changes.map((c) => c.type)],
     });
   },
@@ -122,7 +125,7 @@ describe("${name}", () => {
 });
 `;
 
-const toMigration = (name: string): string => `CREATE TABLE ${name} (
+const toMigration = (name: string): string => `CREATE TABLE ${toTable(name)} (
   tenant_id  text   COLLATE "C" NOT NULL,
   day        date   NOT NULL,
   event_type text   NOT NULL,
@@ -131,7 +134,7 @@ const toMigration = (name: string): string => `CREATE TABLE ${name} (
 );
 
 -- For a view in schema analytics: analysts then see the rows of their own tenants, and no others.
-SELECT access.protect('${name}', 'tenant_id');
+SELECT access.protect('${toTable(name)}', 'tenant_id');
 `;
 
 /** Adds the import after the last one, and the constant at the end of the list. */

@@ -96,37 +96,39 @@ describe("the README's consumer", () => {
   it("begins as what the command writes: it compiles, its test passes, and its table fills", async () => {
     const readme = await readFile(join(projectDir, "README.md"), "utf8");
     expect(readme).toContain("fabric new processor refusals --topic agent.tool.denied");
-    const placed = await layOutNew("counted");
+    const placed = await layOutNew("counted-twice");
     await writeFile(
       join(dir, "tsconfig.json"),
       JSON.stringify({
         extends: join(projectDir, "tsconfig.json"),
-        include: ["processors/counted"],
+        include: ["processors/counted-twice"],
         exclude: [],
       }),
     );
     expect(await compile()).toBe("");
     const vitest = join(projectDir, "node_modules/vitest/vitest.mjs");
-    const ran = await runFile(process.execPath, [vitest, "run", "--root", dir, "processors/counted"]);
+    const ran = await runFile(process.execPath, [vitest, "run", "--root", dir, "processors/counted-twice"]);
     expect(ran.stdout).toMatch(/1 passed/);
-    const { counted } = (await import(placed.get("processors/counted/counted.ts") ?? "")) as {
+    const { countedTwice } = (await import(
+      placed.get("processors/counted-twice/counted-twice.ts") ?? ""
+    )) as {
       counted: Processor;
     };
     await migrate({
       adminUrl: rig.database.url,
       migrationsDir: join(dir, "migrations"),
-      owners: ["counted"],
+      owners: ["counted-twice"],
     });
     await rig.createTopics(["agent.tool.denied"], 3);
     const host = openDatabase({
       url: rig.database.roleUrl("fabric_host"),
       applicationName: "readme-counted",
-      searchPath: ["host", "counted"],
+      searchPath: ["host", "counted-twice"],
     });
-    const running = rig.start([counted], { database: host });
+    const running = rig.start([countedTwice], { database: host });
     await rig.publish(Array.from({ length: 6 }, (_, index) => refusal(index)));
     const rows = await eventually(
-      async () => (await host.query("SELECT tenant_id, event_type, events FROM counted")).rows,
+      async () => (await host.query("SELECT tenant_id, event_type, events FROM counted_twice")).rows,
       (found) => found.some((row) => row["events"] === 6n),
     );
     expect(rows).toEqual([{ tenant_id: "acme", event_type: "agent.tool.denied", events: 6n }]);
