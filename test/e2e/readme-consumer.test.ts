@@ -111,9 +111,7 @@ describe("the README's consumer", () => {
     expect(ran.stdout).toMatch(/1 passed/);
     const { countedTwice } = (await import(
       placed.get("processors/counted-twice/counted-twice.ts") ?? ""
-    )) as {
-      counted: Processor;
-    };
+    )) as { countedTwice: Processor };
     await migrate({
       adminUrl: rig.database.url,
       migrationsDir: join(dir, "migrations"),
