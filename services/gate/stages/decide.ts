@@ -7,7 +7,7 @@ import type { Policy, Verdict } from "../policy/policy.ts";
 import type { ApprovalStep, RuleNote, Ruling, Spend } from "../ruling.ts";
 import { judgeApproval } from "./approval-step.ts";
 import { authorizeStage } from "./authorize.ts";
-import { classifySafely, classifyStage } from "./classify-stage.ts";
+import { classifyStage } from "./classify-stage.ts";
 import type { Form } from "./judged-form.ts";
 import { judgeForm } from "./judged-form.ts";
 import type { Merged } from "./merge.ts";
@@ -59,17 +59,6 @@ export type Decide = (request: GateRequest, facts: Facts, policy: Policy, decide
  * INVARIANT: agrees with a plain reading of the design (test/property/gate-decide.test.ts).
  */
 export const decide: Decide = createDecide(gateSteps);
-
-/** The digest by which approvals and revocations of a request are found, before a decision is made. */
-export function toProposedDigest(
-  request: GateRequest,
-  environment: string,
-  policy: Policy,
-  classify: Classify,
-): string | null {
-  const classified = classifySafely(classify, request, policy);
-  return intentDigest(toPlan(request, classified, { environment, operands: [], constraints: {} }));
-}
 
 /** A decision made of given steps; the gate's own are `gateSteps`. */
 export function createDecide(steps: DecideSteps): Decide {
