@@ -1,3 +1,5 @@
+import { toFoundNames } from "./hidden-reads.ts";
+import { toOptionCommands } from "./command-options.ts";
 import { joinWords, replaceMark, toOpaque, toSource } from "./launch.ts";
 import type { Launch } from "./launch.ts";
 import { scanAllOptions, scanLeadingOptions } from "./options.ts";
@@ -5,7 +7,7 @@ import type { Word } from "./parsed-command.ts";
 
 /** Commands and code that programs take in options of their own: `find -exec`, `git -c alias.x=!…`, `tar --to-command`. */
 export function toEmbedded(program: string, args: readonly Word[]): readonly Launch[] {
-  return JUDGES.get(program)?.(args, program) ?? [];
+  return [...(JUDGES.get(program)?.(args, program) ?? []), ...toOptionCommands(program, args)];
 }
 
 type Judge = (args: readonly Word[], program: string) => Launch[];
@@ -33,7 +35,15 @@ const judgeFind: Judge = (args, program) => {
     if (word.kind === "unresolved" || !/^-(exec|execdir|ok|okdir)$/.test(word.text)) continue;
     const from = at + 1;
     while (at < args.length && !isExecEnd(args, at, from)) at += 1;
-    const words = args.slice(from, at).map((found) => replaceMark(found, "{}"));
+    const names = toFoundNames(args);
+    const words = args
+      .slice(from, at)
+      .map((found) => replaceMark(found, "{}"))
+      .map((word) =>
+        word.kind === "unresolved" && word.source === "{}" && names !== undefined
+          ? { ...word, choices: names }
+          : word,
+      );
     launches.push({ kind: "words", words });
   }
   return launches;
@@ -149,7 +159,7 @@ const judgeGit: Judge = (args, program) => {
       break;
     case "difftool":
     case "mergetool":
-      optionCode(/^(?:-x|--extcmd(?:=([\s\S]*))?)$/);
+      optionCode(/^(?:-[A-Za-z]*x|--ext[a-z]*(?:=([\s\S]*))?)$/);
       break;
     case "grep":
       if (at(/^(-O|--open-files-in-pager)/) >= 0)
@@ -306,7 +316,8 @@ const judgeDocker: Judge = (args, program) => {
     return [toOpaque("unresolved_program", target?.source ?? "", program)];
   const command = entry === undefined || isExec ? words : [entry, ...words];
   // An image's own entry point takes the words; without it they are the command.
-  return command.length === 0 ? [] : [{ kind: "words", words: command, where: "container" }];
+  if (command.length > 0) return [{ kind: "words", words: command, where: "container" }];
+  return isExec ? [] : [toOpaque("unparsed_launcher", args.map(toSource).join(" "), program)];
 };
 
 const judgeKubectl: Judge = (args) => {

@@ -1,4 +1,5 @@
 import type { Risk, Where } from "./parsed-command.ts";
+import { EVERYDAY } from "./plain-programs.ts";
 
 /**
  * How a program takes another command. Options are given as blank-separated names; an option that is in neither list
@@ -268,6 +269,41 @@ const PHP: InterpreterShape = {
   loads: "-f",
   queries: "-v --version -m -i",
 };
+/** Further ones: which options carry code, and which load a file of it. */
+const MORE_INTERPRETERS: readonly (readonly [name: string, code: string, loads?: string])[] = [
+  ["julia", "-e --eval -E --print", "-L --load"],
+  ["elixir", "-e --eval --rpc-eval", "-r -pr"],
+  ["iex", "-e --eval", "-r -pr"],
+  ["erl", "-eval", "-run -s"],
+  ["escript", ""],
+  ["ghci", "-e", "-ghci-script"],
+  ["runghc", ""],
+  ["runhaskell", ""],
+  ["stack-runghc", ""],
+  ["groovy", "-e"],
+  ["guile", "-c", "-l -e"],
+  ["luajit", "-e", "-l"],
+  ["R", "-e", "-f --file"],
+  ["ocaml", "-e", "-init"],
+  ["scala", "-e"],
+  ["clojure", "-e --eval"],
+  ["clj", "-e --eval"],
+  ["bb", "-e --eval"],
+  ["racket", "-e --eval", "-f -l -t"],
+  ["sbcl", "--eval", "--load --script"],
+  ["clisp", "-x", "-i"],
+  ["csi", "-e -eval", "-s -script"],
+  ["swipl", "-g -t", "-s -f"],
+  ["kotlin", "-e"],
+  ["jshell", "-e"],
+  ["coffee", "-e --eval"],
+  ["octave", "--eval"],
+  ["ipython", "-c"],
+  ["ipython3", "-c"],
+  ["jruby", "-e", "-r"],
+  ["crystal", "eval"],
+  ["gnuplot", "-e"],
+];
 export const INTERPRETERS: ReadonlyMap<string, InterpreterShape> = new Map([
   ...["python", "python2", "python3", "pypy", "pypy3"].map((name) => [name, PYTHON] as const),
   ...["node", "nodejs", "tsx", "ts-node"].map((name) => [name, NODE] as const),
@@ -277,6 +313,16 @@ export const INTERPRETERS: ReadonlyMap<string, InterpreterShape> = new Map([
   ["lua", { language: "lua", code: "-e", values: "", loads: "-l", queries: "-v" }] as const,
   ["Rscript", { language: "r", code: "-e", values: "", queries: "--version" }] as const,
   ["tclsh", { language: "tcl", code: "", values: "" }] as const,
+  ...MORE_INTERPRETERS.map(([name, code, loads = ""]) => {
+    const shape: InterpreterShape = {
+      language: name,
+      code,
+      values: "",
+      loads,
+      queries: "--version --help -version -help -h",
+    };
+    return [name, shape] as const;
+  }),
 ]);
 
 const names = (text: string): string[] => text.split(" ").filter((name) => name !== "");
@@ -303,6 +349,7 @@ const entries = (risk: Risk, text: Iterable<string>): [string, ProgramEntry][] =
 /** Everything that is known of programs, by name. A name that is not here has the risk `unknown`. */
 export const PROGRAM_TABLE: ReadonlyMap<string, ProgramEntry> = new Map([
   ...entries("plain", BUILTIN_NAMES),
+  ...entries("plain", names(EVERYDAY)),
   ...entries("plain", names(PLAIN)),
   ...entries("network", names(NETWORK)),
   ...entries("project_code", names(PROJECT_CODE)),
