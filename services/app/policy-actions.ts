@@ -3,7 +3,7 @@ import type { Report } from "../cli/report.ts";
 import { toTable } from "../cli/report.ts";
 import { style } from "../cli/screen.ts";
 import { checkBundle } from "../gate/policy/load-policy.ts";
-import { toProblemLines } from "../gate/policy/problem.ts";
+import { toProblemJson, toProblemLines } from "../gate/policy/problem.ts";
 import type { Activated } from "../gate/revisions/activate.ts";
 import { createCaseJudge, toFailureLine } from "../gate/revisions/judge-bundle.ts";
 import { listRevisions } from "../gate/revisions/revision-rows.ts";
@@ -28,8 +28,9 @@ const adminHint =
 /** `fabric policy check|test|activate|rollback|list|show`. */
 export function policyActions(configOf: (common: Common) => Promise<Config>): PolicyActions {
   return {
-    policyCheck: (common, { dir }) => checkFolder(common, dir, false),
-    policyTest: (common, { dir }) => checkFolder(common, dir, true),
+    // One check with two names: what is found here is what `activate` refuses.
+    policyCheck: (common, { dir }) => checkFolder(common, dir),
+    policyTest: (common, { dir }) => checkFolder(common, dir),
     async policyActivate(common, { bundle, note, tokenFile }) {
       const config = await configOf(common);
       const body: Record<string, unknown> = note === undefined ? {} : { note };
@@ -105,26 +106,32 @@ export function policyActions(configOf: (common: Common) => Promise<Config>): Po
   };
 }
 
-async function checkFolder({ screen }: Common, dir: string, runsCases: boolean): Promise<Report> {
+async function checkFolder({ screen }: Common, dir: string): Promise<Report> {
   const engine = await openPolicyEngine();
   const check = await checkBundle(dir, createCaseJudge(engine.classify));
-  const { policy, problems } = check;
-  const failures = runsCases ? check.failures : [];
+  const { policy, problems, failures } = check;
   if (policy === null || failures.length > 0) {
     const lines = [
       ...(problems.length === 0 ? [] : toProblemLines(problems).split("\n")),
       ...failures.map(toFailureLine),
     ];
-    const count = problems.length + failures.length;
+    const wrong = failures.filter((one) => one.name !== null).length;
     const head = style(
       screen,
       "red",
       policy === null
-        ? `${dir} is refused: ${counted(count, "fault")}`
-        : `${dir}: ${counted(count, "case")} of ${String(check.cases)} not as expected`,
+        ? `${dir} is refused: ${counted(problems.length, "fault")}`
+        : wrong === 0
+          ? `${dir} is refused: no case proves that it can deny anything`
+          : `${dir} is refused: ${counted(wrong, "case")} of ${String(check.cases)} not as expected`,
     );
     return {
-      json: { ok: false, revision: policy?.revision ?? null, problems, failures },
+      json: {
+        ok: false,
+        revision: policy?.revision ?? null,
+        problems: problems.map(({ file, line, text }) => toProblemJson({ file, line, text })),
+        failures: failures.map(toProblemJson),
+      },
       text: [head, ...lines].join("\n"),
       exit: 1,
     };
@@ -134,7 +141,7 @@ async function checkFolder({ screen }: Common, dir: string, runsCases: boolean):
     counted(policy.signals.length, "signal"),
     counted(check.cases, "case"),
   ].join(", ");
-  const ran = runsCases ? `; all cases as expected, ${String(check.denies)} of them denied` : "";
+  const ran = `; all cases as expected, ${String(check.denies)} of them denied`;
   return {
     json: {
       ok: true,

@@ -18,12 +18,12 @@ export function addPolicyCommands(program: Command, actions: Actions, action: Bi
   policy
     .command("check")
     .argument("<dir>", "folder of a bundle")
-    .description("parse and validate; every fault with file and line")
+    .description("every fault with file and line, and whether the bundle answers its own cases")
     .action(action((dir: string) => (common) => actions.policyCheck(common, { dir })));
   policy
     .command("test")
     .argument("<dir>", "folder of a bundle")
-    .description("check, and run the bundle's own cases; exit 1 names each that fails")
+    .description("the same; exit 1 names each case that is not answered as it says")
     .action(action((dir: string) => (common) => actions.policyTest(common, { dir })));
   policy
     .command("activate")

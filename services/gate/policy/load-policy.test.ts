@@ -58,8 +58,10 @@ describe("a bundle's folder", () => {
     );
   });
 
-  it("is refused when it is not there", async () => {
-    expect(await refusal(join(writeBundle(), "nope"))).toContain("the folder cannot be read: ENOENT");
+  it("is refused with one fault when it is not there, or is no folder", async () => {
+    const dir = writeBundle();
+    expect(await refusal(join(dir, "nope"))).toMatch(/is refused\n[^\n]*nope: there is no such folder$/);
+    expect(await refusal(join(dir, "tools.yaml"))).toMatch(/is refused\n[^\n]*: this is no folder[^\n]*$/);
   });
 
   it("is refused when a symbolic link leads out of it, and is read when it stays inside", async () => {

@@ -55,11 +55,12 @@ export function checkFiles(
   return { policy, problems: [], failures, cases: cases.length, denies };
 }
 
-/** A file that could not be read is not missing as well. */
+/** A file that could not be read is not missing as well; nor is every file of a folder that could not. */
 function withoutFollowUps(
   problems: readonly PolicyProblem[],
   unreadable: readonly PolicyProblem[],
 ): readonly PolicyProblem[] {
+  if (unreadable.some((one) => one.isFolder === true)) return unreadable;
   const files = new Set(unreadable.map(({ file }) => file));
   return problems.filter((one) => unreadable.includes(one) || !files.has(one.file));
 }

@@ -522,11 +522,59 @@ describe("a bundle that is wrong is refused with file and line", () => {
     ]);
   });
 
+  it("with all names that nothing has, whatever else is wrong in the files that declare them", () => {
+    const problems = problemsWith({
+      ...edited("tools.yaml", "    effect: execute", "    effect: explode"),
+      ...edited("signals.yaml", "any_text_matches: 'internal'", "any_text_matches: '('"),
+      ...edited("labels.yaml", "[text.internal]", "[text.internal, text.internl]"),
+      ...edited("limits.yaml", "    window: 1m\n", "    window: soon\n"),
+      ...risk("signals_any: [text.internal, text.extrenal, file.named], tools: [shell.run, shell.rnu]"),
+      "static-deny.cedar": forbid("text.internal", 'when { context.signals.contains("deplyo") }'),
+    });
+    expect(problems.map((line) => line.replace(/: (.{20}).*$/, ": $1"))).toEqual([
+      "labels.yaml:3: label.secret: no sig",
+      "limits.yaml:5: rates[0].window: a d",
+      "risk.yaml:5: risk.one: no signal ",
+      "risk.yaml:5: risk.one: no tool is",
+      "signals.yaml:6: signals[1].any_text_",
+      "static-deny.cedar:1: `text.internal`: no ",
+      "static-deny.cedar:1: the id `text.interna",
+      "tools.yaml:3: tools[0].effect: inv",
+    ]);
+  });
+
+  it("with every name that two have, also beside an entry that is wrong", () => {
+    const problems = problemsWith({
+      "signals.yaml":
+        "signals:\n  - { id: a.one, field_present: [a] }\n  - { id: a.one, field_present: [b] }\n" +
+        "  - { id: a.one, any_text_matches: '(' }\n  - { id: a.two }\n",
+      "tools.yaml": `${givenFiles["tools.yaml"] ?? ""}  - { tool: file.read, effect: reads }\n`,
+    });
+    const twice = problems.filter((line) => /is taken|is there twice/.test(line));
+    expect(twice.map((line) => line.split(": ", 2).join(": "))).toEqual([
+      "signals.yaml:3: the id `a.one` is taken",
+      "signals.yaml:4: the id `a.one` is taken",
+      "tools.yaml:33: file.read",
+    ]);
+  });
+
+  it.each([
+    ["a list", "  - { id: a.last, field_present: [a, b"],
+    ["a map", "  - { id: a.last, field_present: [a]"],
+    ["a double quote", '  - { id: "a.last, field_present: [a] }'],
+    ["a single quote", "  - { id: 'a.last, field_present: [a] }"],
+  ])("at the line where %s begins that never ends, and not where the reader gave up", (_name, line) => {
+    const text = `signals:\n${"# a comment\n".repeat(38)}${line}\n  - { id: b.one, field_present: [a] }\n\n`;
+    const problems = problemsWith({ "signals.yaml": text }).filter((one) => one.startsWith("signals"));
+    expect(problems).not.toEqual([]);
+    for (const one of problems) expect(one).toMatch(/^signals\.yaml:40: /);
+  });
+
   it("and a name that is no name", () => {
     expect(parsePolicy(givenBundle(), "../small")).toMatchObject({ ok: false });
   });
 
-  it("within a moment, whatever is in it", () => {
+  it("within a moment, whatever is in it", { timeout: 60_000 }, () => {
     const started = performance.now();
     const keys = Array.from({ length: 100_000 }, (_, index) => `k${String(index)}: 1`).join("\n");
     expect(problemsWith({ "limits.yaml": keys })).not.toEqual([]);

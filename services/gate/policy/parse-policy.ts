@@ -55,21 +55,21 @@ export function parsePolicy(files: ReadonlyMap<string, string>, name: string): P
   const tools = usable.has("tools.yaml") ? parseTools("tools.yaml", text("tools.yaml"), problems) : null;
   const entries = tools?.entries ?? null;
   const head = usable.has("bundle.yaml")
-    ? parseHead("bundle.yaml", text("bundle.yaml"), entries, problems)
+    ? parseHead("bundle.yaml", text("bundle.yaml"), tools, problems)
     : null;
   const ids = createRuleIds([...builtInSignals, engineRuleId]);
   const signals = usable.has("signals.yaml")
-    ? parseSignals("signals.yaml", text("signals.yaml"), { tools: entries, ids }, problems)
-    : [];
-  const { rules, placed, isWhole } = parseRules(usable, problems);
-  for (const one of placed) ids.claim(one.id, one.file, one.lineOf(["id"]), problems);
+    ? parseSignals("signals.yaml", text("signals.yaml"), { tools, ids }, problems)
+    : { signals: [], names: [] };
+  const { rules, placed, ids: ruleIds, hasAllLabels } = parseRules(usable, problems);
+  for (const one of ruleIds) ids.claim(one.name, one.file, one.line, problems);
 
   // What cannot be read declares nothing: then names are not checked, rather than all called unknown.
-  const signalNames = new Set([...builtInSignals, ...(signals ?? []).map(({ id }) => id)]);
+  const signalNames = new Set([...builtInSignals, ...(signals?.names ?? [])]);
   const labelNames = new Set<string>([...builtInLabels, ...rules.labels.flatMap(({ labels }) => labels)]);
   const names: CedarNames = {
     hasSignal: (one) => signals === null || signalNames.has(one),
-    hasLabel: (one) => !isWhole || labelNames.has(one),
+    hasLabel: (one) => !hasAllLabels || labelNames.has(one),
     hasTool: (one) => tools === null || tools.hasTool(one),
   };
   for (const one of placed) reportUnknownNames(one, names, problems);
@@ -95,7 +95,7 @@ export function parsePolicy(files: ReadonlyMap<string, string>, name: string): P
     revision: `${head.revision}+${digest.slice(0, 12)}`,
     digest,
     tools: entries,
-    signals,
+    signals: signals.signals,
     cedar: createCedarPolicies(cedarRules, actions),
     ...rules,
     localTools: head.localTools,
@@ -153,7 +153,7 @@ function compareActions(tools: ToolCatalogue, actions: readonly string[], proble
     const line = tools.lineOf(index, "action");
     problems.push({ file: "tools.yaml", line, text: `${tool}: the schema has no action \`${action}\`` });
   });
-  for (const action of actions) {
+  for (const action of tools.isWhole ? actions : []) {
     if (tools.entries.some((one) => one.action === action)) continue;
     problems.push({
       file: "schema.cedarschema",

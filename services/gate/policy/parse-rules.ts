@@ -17,7 +17,7 @@ import type {
 } from "./policy.ts";
 import type { PolicyProblem } from "./problem.ts";
 import { fieldName, label, message, priority, ruleId, whenShape } from "./rule-shapes.ts";
-import type { YamlFile, YamlPath } from "./yaml-file.ts";
+import type { Declared, YamlFile, YamlPath } from "./yaml-file.ts";
 import { parseYamlFile } from "./yaml-file.ts";
 
 const base = { id: ruleId, when: whenShape };
@@ -137,25 +137,31 @@ export interface PlacedRule {
 
 const defaultLevels: RiskLevels = { medium: 30, high: 60, critical: 85 };
 
-/** Reads the files of rules; one that is absent is empty. `isWhole` is false when one of them has a wrong shape. */
-export function parseRules(
-  files: ReadonlyMap<string, string>,
-  problems: PolicyProblem[],
-): { readonly rules: YamlRules; readonly placed: readonly PlacedRule[]; readonly isWhole: boolean } {
+/** The files of rules, as far as they can be read. */
+export interface ParsedRules {
+  readonly rules: YamlRules;
+  readonly placed: readonly PlacedRule[];
+  /** Ids of all rules, of those that are wrong too. */
+  readonly ids: readonly (Declared & { readonly file: string })[];
+  /** False when there may be a rule that sets a label and cannot be read. */
+  readonly hasAllLabels: boolean;
+}
+
+/** Reads the files of rules; one that is absent is empty. */
+export function parseRules(files: ReadonlyMap<string, string>, problems: PolicyProblem[]): ParsedRules {
   const placed: PlacedRule[] = [];
-  let isWhole = true;
+  const ids: (Declared & { readonly file: string })[] = [];
   function read<T>(file: string, schema: z.ZodType<T>): YamlFile<T> | null {
     const text = files.get(file);
     if (text === undefined) return null;
-    const parsed = parseYamlFile(file, text, schema, problems);
-    isWhole &&= parsed !== null;
-    return parsed;
+    return parseYamlFile(file, text, schema, problems);
   }
   function list<T extends { readonly id: string; readonly when: When }, K extends string>(
     parsed: YamlFile<Readonly<Record<K, readonly T[]>>> | null,
     key: K,
   ): readonly T[] {
     if (parsed === null) return [];
+    ids.push(...parsed.declared(key, "id").map((one) => ({ ...one, file: parsed.file })));
     const rules = parsed.value[key];
     rules.forEach(({ id, when }, index) => {
       placed.push({ id, when, file: parsed.file, lineOf: (path) => parsed.lineOf([key, index, ...path]) });
@@ -164,15 +170,17 @@ export function parseRules(
   }
   const risk = read("risk.yaml", riskSchema);
   const limits = read("limits.yaml", limitsSchema);
+  const labels = read("labels.yaml", labelRules);
   const rules: YamlRules = {
     risk: { levels: risk?.value.levels ?? defaultLevels, rules: list<RiskRule, "rules">(risk, "rules") },
     approvals: list(read("approvals.yaml", approvalsSchema), "rules"),
     facts: list(read("facts.yaml", factsSchema), "rules"),
     constraints: list<ConstraintRule, "rules">(read("constraints.yaml", constraintRules), "rules"),
-    labels: list<LabelRule, "rules">(read("labels.yaml", labelRules), "rules"),
+    labels: list<LabelRule, "rules">(labels, "rules"),
     rewrites: list<RewriteRule, "rules">(read("rewrites.yaml", rewriteRules), "rules"),
     rates: list<RateRule, "rates">(limits, "rates"),
     budgets: list<BudgetRule, "budgets">(limits, "budgets"),
   };
-  return { rules, placed, isWhole };
+  const hasAllLabels = files.has("labels.yaml") ? labels?.isWhole === true : true;
+  return { rules, placed, ids, hasAllLabels };
 }

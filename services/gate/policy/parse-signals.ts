@@ -5,6 +5,7 @@ import type { PolicyProblem } from "./problem.ts";
 import type { RuleIds } from "./rule-ids.ts";
 import { fieldName, ruleId, toolPattern } from "./rule-shapes.ts";
 import { patternsMeet } from "./tool-pattern.ts";
+import type { ToolCatalogue } from "./parse-tools.ts";
 import { parseYamlFile } from "./yaml-file.ts";
 
 const pattern = z
@@ -112,22 +113,30 @@ function toTest(one: Written): SignalTest | null {
   };
 }
 
-/** `signals.yaml`; null when its shape is wrong. */
+/** The signals of a bundle. */
+export interface ParsedSignals {
+  readonly signals: readonly SignalRule[];
+  /** Names of all, of those that are wrong too. */
+  readonly names: readonly string[];
+}
+
+/** `signals.yaml`; null when nothing of it can be read. */
 export function parseSignals(
   file: string,
   text: string,
-  context: { readonly tools: readonly ToolEntry[] | null; readonly ids: RuleIds },
+  context: { readonly tools: ToolCatalogue | null; readonly ids: RuleIds },
   problems: PolicyProblem[],
-): readonly SignalRule[] | null {
+): ParsedSignals | null {
   const parsed = parseYamlFile(file, text, signalsSchema, problems);
   if (parsed === null) return null;
+  const declared = parsed.declared("signals", "id");
+  for (const { name, line } of declared) context.ids.claim(name, file, line, problems);
   parsed.value.signals.forEach(({ id, tools, test }, index) => {
     const line = parsed.lineOf(["signals", index, "id"]);
-    context.ids.claim(id, file, line, problems);
     if (context.tools === null) return;
-    const { tools: entries } = context;
+    const { entries, hasTool } = context.tools;
     tools.forEach((name, place) => {
-      if (entries.some(({ tool }) => patternsMeet(name, tool))) return;
+      if (hasTool(name)) return;
       problems.push({
         file,
         line: parsed.lineOf(["signals", index, "tools", place]),
@@ -138,7 +147,7 @@ export function parseSignals(
     const uncovered = test.kind === "field" ? whatIsUncovered(test.fields, judged) : null;
     if (uncovered !== null) problems.push({ file, line, text: `${id}: ${uncovered}` });
   });
-  return parsed.value.signals;
+  return { signals: parsed.value.signals, names: declared.map(({ name }) => name) };
 }
 
 /** A test that reads one of the fields that name a resource, and not the others, can be walked around. */

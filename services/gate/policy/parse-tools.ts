@@ -54,26 +54,32 @@ const toolsSchema = z.strictObject({
     .min(1),
 });
 
-/** The catalogue, with names to ask it by; null when it has problems. */
+/** The catalogue, with names to ask it by. */
 export interface ToolCatalogue {
   readonly entries: readonly ToolEntry[];
+  /** False: `entries` lacks those that are wrong; `hasTool` knows their names. */
+  readonly isWhole: boolean;
   /** Whether a tool name or pattern of a rule can mean a tool of the catalogue. */
   readonly hasTool: (pattern: string) => boolean;
   /** The line of an entry, from its place in the list. */
   readonly lineOf: (index: number, key: string) => number;
 }
 
+/** `tools.yaml`; null when nothing of it can be read. */
 export function parseTools(file: string, text: string, problems: PolicyProblem[]): ToolCatalogue | null {
   const parsed = parseYamlFile(file, text, toolsSchema, problems);
   if (parsed === null) return null;
   const { tools } = parsed.value;
   const names = new Set<string>();
+  const declared = parsed.declared("tools", "tool");
+  for (const { name, line } of declared) {
+    if (names.has(name)) problems.push({ file, line, text: `${name}: the tool is there twice` });
+    names.add(name);
+  }
   const entries = tools.map((one, index): ToolEntry => {
     const report = (key: string, problem: string): void => {
       problems.push({ file, line: parsed.lineOf(["tools", index, key]), text: `${one.tool}: ${problem}` });
     };
-    if (names.has(one.tool)) report("tool", "the tool is there twice");
-    names.add(one.tool);
     const schema = one.schema === undefined ? null : compileJsonSchema(one.schema as JsonObject);
     if (schema?.ok === false) report("schema", `the schema is refused: ${schema.problem}`);
     else if (schema !== null && one.tool.includes("*"))
@@ -91,7 +97,8 @@ export function parseTools(file: string, text: string, problems: PolicyProblem[]
   });
   return {
     entries,
-    hasTool: (pattern) => entries.some(({ tool }) => patternsMeet(pattern, tool)),
+    isWhole: parsed.isWhole,
+    hasTool: (pattern) => declared.some(({ name }) => patternsMeet(pattern, name)),
     lineOf: (index, key) => parsed.lineOf(["tools", index, key]),
   };
 }
@@ -113,7 +120,7 @@ export interface BundleHead {
 export function parseHead(
   file: string,
   text: string,
-  tools: readonly ToolEntry[] | null,
+  tools: ToolCatalogue | null,
   problems: PolicyProblem[],
 ): BundleHead | null {
   const parsed = parseYamlFile(file, text, headSchema, problems);
@@ -125,9 +132,10 @@ export function parseHead(
     };
     if (name.includes("*")) report("a local tool is named in full");
     else if (tools !== null) {
-      const entry = findTool(tools, name);
-      if (entry === null) report("no tool has this name");
-      else if (entry.effect !== "none") report(`a local tool has the effect none, and not ${entry.effect}`);
+      const entry = findTool(tools.entries, name);
+      if (entry === null) {
+        if (!tools.hasTool(name)) report("no tool has this name");
+      } else if (entry.effect !== "none") report(`a local tool has the effect none, and not ${entry.effect}`);
     }
   });
   return { revision, localTools };

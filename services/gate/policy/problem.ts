@@ -5,6 +5,8 @@ export interface PolicyProblem {
   /** From 1; 0 when the file as a whole is meant. */
   readonly line: number;
   readonly text: string;
+  /** The bundle's folder itself is meant: nothing more can be said of its files. */
+  readonly isFolder?: true;
 }
 
 /** Problems in the order of their files and lines, each once. */
@@ -25,4 +27,10 @@ export function toProblemLines(problems: readonly PolicyProblem[]): string {
   return problems
     .map(({ file, line, text }) => `${file}${line === 0 ? "" : `:${String(line)}`}: ${text}`)
     .join("\n");
+}
+
+/** The form for programs: without a line where the file as a whole is meant. */
+export function toProblemJson<T extends { readonly line: number }>(problem: T): object {
+  const { line, ...rest } = problem;
+  return line === 0 ? rest : problem;
 }

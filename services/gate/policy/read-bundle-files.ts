@@ -28,7 +28,13 @@ export async function readBundleFolder(dir: string): Promise<{
     await readdir(root);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
-    return { files, problems: [{ file: dir, line: 0, text: `the folder cannot be read: ${code}` }] };
+    const why =
+      code === "ENOENT"
+        ? "there is no such folder"
+        : code === "ENOTDIR"
+          ? "this is no folder; name the folder of a bundle"
+          : `the folder cannot be read: ${code}`;
+    return { files, problems: [{ file: dir, line: 0, text: why, isFolder: true }] };
   }
   const paths = await listPaths(root, "", problems);
   if (paths.length > filesMax) {

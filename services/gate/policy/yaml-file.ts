@@ -2,21 +2,33 @@ import type { Document, Node } from "yaml";
 import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from "yaml";
 import type { z } from "zod";
 import type { PolicyProblem } from "./problem.ts";
+import { salvage } from "./yaml-salvage.ts";
 
 /** Problems that one file may report: nobody mends more at once, and each costs a walk to its line. */
 const problemsMax = 100;
 
 export type YamlPath = readonly PropertyKey[];
 
-/** A YAML file that fits its schema, and where each part of it stands. */
+/** What a YAML file says, and where each part of it stands. */
 export interface YamlFile<T> {
   readonly file: string;
+  /** What fits the schema. */
   readonly value: T;
+  /** False: entries that do not fit are reported, and left out of `value`. */
+  readonly isWhole: boolean;
+  /** The texts under `field` in each entry of the list `key`, of those that are left out too. */
+  readonly declared: (key: string, field: string) => readonly Declared[];
   /** The line of the deepest part of the path that exists. */
   readonly lineOf: (path: YamlPath) => number;
 }
 
-/** Reads a YAML text; null, with every problem, when it is not as its schema says. */
+/** A name that an entry of a list gives itself. */
+export interface Declared {
+  readonly name: string;
+  readonly line: number;
+}
+
+/** Reads a YAML text, with every problem; null when nothing of it fits its schema. */
 export function parseYamlFile<T>(
   file: string,
   text: string,
@@ -52,18 +64,69 @@ function readDocument<T>(
   const report = (offset: number, problem: string): void => {
     problems.push({ file, line: lines.linePos(offset).line, text: problem });
   };
-  for (const { pos, message } of [...document.errors, ...document.warnings]) {
-    report(pos[0], lowerFirst(message.split("\n")[0] ?? ""));
+  for (const { pos, message } of [...document.errors, ...document.warnings].slice(0, problemsMax)) {
+    const why = lowerFirst(message.split("\n")[0] ?? "");
+    report(startOfUnended(document, text, why, pos[0]) ?? pos[0], why);
   }
   if (problems.length > before) return null;
   reportRisky(document, report);
   if (problems.length > before) return null;
   const lineOf = (path: YamlPath): number => lineOfPath(document, lines, path);
-  const parsed = schema.safeParse(document.toJS({ maxAliasCount: 0 }));
-  if (parsed.success) return { file, value: parsed.data, lineOf };
-  const found = parsed.error.issues.slice(0, problemsMax).flatMap((issue) => toProblems(file, issue, lineOf));
+  const raw: unknown = document.toJS({ maxAliasCount: 0 });
+  const declared = (key: string, field: string): readonly Declared[] =>
+    toTexts(raw, key, field).map(({ name, index }) => ({ name, line: lineOf([key, index, field]) }));
+  const parsed = schema.safeParse(raw);
+  if (parsed.success) return { file, value: parsed.data, isWhole: true, declared, lineOf };
+  const { issues } = parsed.error;
+  const found = issues.slice(0, problemsMax).flatMap((issue) => toProblems(file, issue, lineOf));
   problems.push(...found.slice(0, problemsMax));
-  return null;
+  const rest = salvage(raw, issues, schema);
+  if (rest === null) return null;
+  return {
+    file,
+    value: rest.value,
+    isWhole: false,
+    declared,
+    lineOf: ([key, index, ...inside]) =>
+      key === undefined || typeof index !== "number"
+        ? lineOf([key, index, ...inside].filter((one) => one !== undefined))
+        : lineOf([key, rest.placeOf(key, index), ...inside]),
+  };
+}
+
+function toTexts(raw: unknown, key: string, field: string): { name: string; index: number }[] {
+  const list = isRecord(raw) ? raw[key] : null;
+  if (!Array.isArray(list)) return [];
+  return list.flatMap((one: unknown, index) => {
+    const name = isRecord(one) ? one[field] : null;
+    return typeof name === "string" ? [{ name, index }] : [];
+  });
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Where the quote or the bracket began that has no end: the parser only says where it gave up. */
+function startOfUnended(document: Document, text: string, why: string, gaveUp: number): number | null {
+  let start: number | null = null;
+  const consider = (node: Node, isMeant: boolean): void => {
+    const [from, to] = node.range ?? [gaveUp + 1, 0];
+    if (isMeant && from <= gaveUp && gaveUp <= to + 1) start = from;
+  };
+  visit(document, {
+    Scalar(_key, node) {
+      const mark = text[node.range?.[0] ?? 0] ?? "";
+      consider(node, /^missing closing .quote/.test(why) && (mark === '"' || mark === "'"));
+    },
+    Map(_key, node) {
+      consider(node, node.flow === true && why.startsWith("flow map"));
+    },
+    Seq(_key, node) {
+      consider(node, node.flow === true && why.startsWith("flow sequence"));
+    },
+  });
+  return start;
 }
 
 /** What a reader of the file would not see: keys that are there twice, and parts that stand somewhere else. */
