@@ -28,18 +28,21 @@ const duplicateShare = 0.12;
 const parts = 6;
 
 /**
- * The way of a history through the log. Events of one type and key keep their order, as the relay keeps it; everything else
- * is shuffled by up to the whole history, and some events are published again later, in any number of copies.
+ * The way of a history through the log. Events of one type and key mostly keep their order, as the relay keeps it; everything
+ * else is shuffled by up to the whole history, and some events are published again later, in any number of copies.
  */
 export function planDelivery(seed: number, events: readonly Envelope[]): readonly Part[] {
   const random = createRandom(seed, orderStream);
   const spread = random.pick([0, 0.05, 1]) * events.length;
+  const lateShare = random.pick([0.02, 0.1, 0.4]);
   const shifts = new Map<string, number>();
   const placed = events.flatMap((event, index) => {
     const queue = `${event.type} ${toKey(event)}`;
     const shift = shifts.get(queue) ?? Math.floor(random.unit() * spread);
     shifts.set(queue, shift);
-    const at = index + shift;
+    // Recorded first and committed last: two writers of one key may come to the log in the other order.
+    const lateness = random.chance(lateShare) ? random.skewed(events.length / 5, 1) : 0;
+    const at = index + shift + lateness;
     const copies: { readonly event: Envelope; readonly at: number }[] = [{ event, at }];
     while (random.chance(duplicateShare))
       copies.push({ event, at: at + random.skewed(random.pick([1, 30, events.length / 2]), 1) });

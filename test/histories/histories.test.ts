@@ -48,7 +48,9 @@ for (let first = 0; first < seeds.length; first += perRig) {
       async (seed) => {
         const { history, clean, announcedClean, announced, differ } = await compareRuns(rig, seed, size);
         expect(differ.join("\n")).toBe("");
-        expect(clean.filter(({ rows }) => rows.length === 0).map(({ table }) => table)).toEqual([]);
+        // The cut of one long goal may leave no decision, and so no delivery; all else says something in each history.
+        const empty = clean.filter(({ rows, table }) => rows.length === 0 && table !== "trace.deliveries");
+        expect(empty.map(({ table }) => table)).toEqual([]);
         expect(announced).toEqual(announcedClean);
         expect(await rig.setAside()).toEqual([...history.impossible].sort());
         // A run in which nothing went wrong would show nothing.
