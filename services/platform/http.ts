@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import type { FaultCode } from "../../schemas/faults.ts";
 import { Fault, faultTable } from "../../schemas/faults.ts";
 import type { Authenticator, Caller, Role } from "./auth.ts";
-import { parseJsonBody } from "./json-body.ts";
+import { parseJsonBody, whyUnreadable } from "./json-body.ts";
 import type { Log } from "./log.ts";
 import { maskText } from "./mask.ts";
 import type { Metrics } from "./metrics.ts";
@@ -118,6 +118,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     const held = request.caller.roles;
     if (entry === undefined || !entry.some((role) => held.includes(role))) throw new Fault("ROLE_MISSING");
   });
+  app.addHook("preParsing", (request, _reply, _payload, done) => {
+    const { "content-type": type, "content-encoding": encoding } = request.headers;
+    const why = whyUnreadable(type, encoding);
+    done(why === null ? null : new Fault("MEDIA_TYPE_UNSUPPORTED", why));
+  });
 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body, done) => {
@@ -133,8 +138,12 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     }
   });
 
-  app.setErrorHandler((error, request, reply) => {
+  app.setErrorHandler(async (error, request, reply) => {
     const fault = toFault(error);
+    if (fault.code === "BODY_TOO_LARGE") {
+      await drainBody(request);
+      reply.header("connection", "close");
+    }
     const isGone = hasHungUp(request, error);
     if (isGone) {
       options.log.debug({ requestId: request.id }, "the client hung up");
@@ -232,6 +241,29 @@ function toFault(error: unknown): Fault {
   const code = (error as { code?: unknown }).code;
   const known = typeof code === "string" ? ofFastify[code] : undefined;
   return new Fault(known ?? "INTERNAL", undefined, { cause: error });
+}
+
+/** The rest of a refused body that is read: most clients read no answer before they have sent all. */
+const drainMaxBytes = 16 * 1_048_576;
+const drainMaxMs = 2_000;
+
+/** Throws away the rest of a body, up to a bound: a connection that is closed over unread bytes is reset, and its answer lost. */
+function drainBody({ raw }: HttpRequest): Promise<void> {
+  if (raw.readableEnded || raw.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    let drained = 0;
+    const timer = setTimeout(end, drainMaxMs);
+    function onData(chunk: Buffer): void {
+      drained += chunk.length;
+      if (drained > drainMaxBytes) end();
+    }
+    function end(): void {
+      clearTimeout(timer);
+      raw.off("data", onData).off("end", end).off("close", end);
+      resolve();
+    }
+    raw.on("data", onData).once("end", end).once("close", end).resume();
+  });
 }
 
 /** Sends problem details. Of our own failures only the code's text leaves; what a caller did wrong is told. */

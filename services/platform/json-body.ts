@@ -22,6 +22,14 @@ export function parseJsonBody(raw: Buffer): unknown {
   }
 }
 
+/** Why a body's bytes are not what this server reads, UTF-8 without a coding; null: they may be. */
+export function whyUnreadable(type: string | undefined, encoding: string | undefined): string | null {
+  if (encoding !== undefined && encoding.trim().toLowerCase() !== "identity")
+    return "a body is sent without a content-encoding";
+  const charset = /;\s*charset\s*=\s*"?([^\s;"]*)/i.exec(type ?? "")?.[1];
+  return charset === undefined || /^utf-?8$/i.test(charset) ? null : "a body is sent in UTF-8";
+}
+
 const quote = 0x22;
 const backslash = 0x5c;
 

@@ -140,6 +140,20 @@ describe("what may be sent", () => {
       "x".repeat(1_100_000),
     ],
     ["another content type", 415, "MEDIA_TYPE_UNSUPPORTED", { "content-type": "text/plain" }, "{}"],
+    [
+      "another charset",
+      415,
+      "MEDIA_TYPE_UNSUPPORTED",
+      { "content-type": "application/json; charset=utf-16" },
+      "{}",
+    ],
+    [
+      "a coded body",
+      415,
+      "MEDIA_TYPE_UNSUPPORTED",
+      { "content-type": "application/json", "content-encoding": "gzip" },
+      "{}",
+    ],
     ["no JSON", 400, "BODY_NOT_JSON", { "content-type": "application/json" }, '{"password": "hunter2'],
     [
       "JSON too deep",
@@ -155,6 +169,31 @@ describe("what may be sent", () => {
     const problem = await problemOf(response);
     expect(problem).toMatchObject({ code, status });
     expect(JSON.stringify(problem)).not.toMatch(/hunter2|at .*\.ts/);
+  });
+
+  it("takes a body that says that it is UTF-8", async () => {
+    const headers = {
+      authorization: `Bearer ${await rig.token()}`,
+      "content-type": 'application/json; charset="UTF-8"',
+      "content-encoding": "identity",
+    };
+    expect((await ask(headers)).status).toBe(200);
+  });
+
+  it("answers a client that reads nothing before it has sent all of a body over the limit, and closes", async () => {
+    const { hostname, port } = new URL(running.url);
+    const bytes = 8_000_000;
+    const token = await rig.token();
+    const answer = await new Promise<string>((resolve, reject) => {
+      const socket = connect(Number(port), hostname);
+      let text = "";
+      socket.on("error", reject).on("close", () => resolve(text));
+      socket.write(
+        `POST /v1/gate/decide HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${String(bytes)}\r\n\r\n`,
+      );
+      socket.write("x".repeat(bytes), () => socket.on("data", (chunk) => (text += chunk.toString("utf8"))));
+    });
+    expect(answer).toMatch(/^HTTP\/1\.1 413 [^]*connection: close[^]*"code":"BODY_TOO_LARGE"/i);
   });
 
   it("answers an unknown address, method and runtime with problem details", async () => {
