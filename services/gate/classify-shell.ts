@@ -1,15 +1,17 @@
 import type { GateRequest } from "../../schemas/gate.ts";
 import { readCommand } from "./classify-command.ts";
 import type { ParseCommand } from "./classify-command.ts";
-import { isNoFile, resolvePath, toExcess, toPatchPaths } from "./classify-paths.ts";
+import { isInside, isNoFile, resolvePath, toExcess, toPatchPaths } from "./classify-paths.ts";
 import type { PatchPath } from "./classify-paths.ts";
 import { nothingRead, toDistinct } from "./classify-reading.ts";
 import type { Reading } from "./classify-reading.ts";
 import { hasUnresolvedUrl } from "./classify-urls.ts";
 import type { TouchedPath } from "./classified.ts";
 import { toCarriedWords, toIntents } from "./shell/command-intents.ts";
+import { listsEnvironment, startsAgent } from "./shell/environment-list.ts";
 import { toSecretCandidates } from "./shell/glob-candidates.ts";
-import type { SimpleCommand } from "./shell/parsed-command.ts";
+import type { ParsedCommand, SimpleCommand, WrittenPath } from "./shell/parsed-command.ts";
+import { isForkBomb, runsFetched, toProgramSignals } from "./shell/network-use.ts";
 import { toDeleteIntents, toReadIntents, toWriteIntents } from "./shell/path-intents.ts";
 import { toPaths } from "./shell/paths.ts";
 import { PROGRAM_TABLE } from "./shell/program-table.ts";
@@ -69,8 +71,12 @@ export function readShell(
     ...toWriteIntents(patches.map(({ path }) => path)),
     ...(deleted.length > 0 ? ["file.delete", ...toDeleteIntents(deleted)] : []),
   ];
+  signals.push(...toProgramSignals(command));
+  if (runsFetched(command)) signals.push("network.runs-fetched");
+  if (named.some((text) => isForkBomb(text))) signals.push("fork.bomb");
   if (command.opaque.length > 0) signals.push("command.opaque");
   for (const { kind } of command.opaque) signals.push(`command.opaque.${kind}`);
+  if (command.commands.some(isUnknown)) signals.push("command.unknown-program");
   if (command.commands.some(isPrivileged)) signals.push("command.privileged");
   if (command.commands.some(({ where }) => where !== "here")) signals.push("command.remote");
   if (hasUnresolvedUrl(command)) signals.push("url.unresolved");
@@ -80,6 +86,10 @@ export function readShell(
     here.some(appliesHiddenPatch)
   )
     signals.push("path.unresolved");
+  if (command.writes.some((write) => fillsFolder(write, workingDirectory))) signals.push("path.fills-workspace");
+  if (here.some(listsEnvironment)) signals.push("environment.list");
+  if (command.commands.some(startsAgent)) signals.push("agent.start");
+  if (command.unknownReads.length > 0 || globsHiddenFiles(command)) signals.push("path.unresolved.read");
   return {
     named,
     touched,
@@ -88,6 +98,25 @@ export function readShell(
     signals,
     excess: null,
   };
+}
+
+/** Names that nobody tells, laid into the working folder or one above it. */
+function fillsFolder({ path, by }: WrittenPath, workspace: string | undefined): boolean {
+  if (workspace === undefined) return false;
+  const folder = path.endsWith("/*") ? path.slice(0, -2) : /^(?:tar|bsdtar|unzip|7z)$/.test(by) ? path : null;
+  return folder !== null && isInside(workspace, folder === "" ? "/" : folder);
+}
+
+/** A setting by which `*` finds hidden files as well. */
+function globsHiddenFiles({ commands, assignments, reads }: ParsedCommand): boolean {
+  const isSet =
+    assignments.some(({ name }) => name === "GLOBIGNORE") ||
+    commands.some(
+      ({ program, argv }) =>
+        /^(?:shopt|bash|rbash|setopt|zsh)$/.test(program) &&
+        argv.some((word) => word.kind === "unresolved" || /dotglob|glob_?dots/i.test(word.text)),
+    );
+  return isSet && reads.some((path) => /\/[*?[]/.test(path));
 }
 
 const patchPrograms = /^(?:apply_?patch|patch|git)$/;
@@ -120,6 +149,11 @@ const toFolders = (cwd: string | undefined): readonly string[] | undefined =>
   cwd === undefined ? undefined : [cwd];
 const atHome = (path: string, home: string | undefined): string =>
   path.startsWith("~") ? resolvePath(undefined, home, path) : path;
+/** A program of the workspace is opaque already, by its path. */
+const isUnknown = ({ risk, kind, path }: SimpleCommand): boolean =>
+  risk === "unknown" &&
+  kind === "program" &&
+  (!path.includes("/") || /^\/(usr\/|opt\/|run\/)?[\w/-]*bin\//.test(path));
 const isPrivileged = ({ program, wrappers }: SimpleCommand): boolean =>
   [program, ...wrappers].some((name) => PROGRAM_TABLE.get(name)?.risk === "privilege");
 

@@ -1,6 +1,9 @@
 import type { CommandIntent } from "./command-intent.ts";
+import { toFullWords } from "./full-words.ts";
+import { isPushElsewhere } from "./git-words.ts";
 import { intentRules } from "./intent-rules.ts";
 import type { IntentRule } from "./intent-rules.ts";
+import { sendsData } from "./network-use.ts";
 import { hasName } from "./options.ts";
 import type { Assignment, ParsedCommand, SimpleCommand, Word } from "./parsed-command.ts";
 import { toDeleteIntents, toReadIntents, toWriteIntents } from "./path-intents.ts";
@@ -24,6 +27,8 @@ export function toIntents(parsed: ParsedCommand, around: Surroundings = {}): rea
   for (const command of parsed.commands) {
     for (const one of [command, ...toRunByRunner(command)])
       for (const rule of intentRules) if (matches(rule, one)) found.add(rule.intent);
+    if (command.program === "git" && isPushElsewhere(command.argv)) found.add("git.push.elsewhere");
+    if (sendsData(command)) found.add("network.send");
     if (isWideDelete(command, around)) found.add("file.delete.wide");
     if (skipsHooks(command.assignments)) found.add("git.hooks.skip");
   }
@@ -92,7 +97,7 @@ function toRunByRunner(command: SimpleCommand): SimpleCommand[] {
   if (program?.kind !== "literal") return [];
   const name = program.text.replace(/(.)@[^/]*$/, "$1").replace(/^.*\//, "");
   const argv = command.argv.slice(command.argv.indexOf(program) + 1);
-  return [{ ...command, program: name, argv }];
+  return [{ ...command, program: name, argv: toFullWords(name, argv) }];
 }
 const NOTHING: Word = { kind: "literal", text: "" };
 const RUNNERS: ReadonlyMap<string, string> = new Map([

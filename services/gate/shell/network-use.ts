@@ -1,0 +1,146 @@
+import { scanAllOptions } from "./options.ts";
+import type { ParsedCommand, Risk, SimpleCommand, Word } from "./parsed-command.ts";
+
+/** Options of curl that take a value, by letter: without them a cluster such as `-sSfLd x` cannot be read. */
+const CURL_VALUES =
+  "-A -b -c -C -d -D -e -E -F -h -H -K -m -o -P -Q -r -t -T -u -U -w -x -X -y -Y -z --data --url-query --request --header --cookie --variable";
+const WGET_VALUES =
+  "-e -o -a -i -B -t -O -T -w -Q -P -U -l -A -R -D -I -X --execute --method --header --use-askpass";
+
+/** Long options of curl with which data leave; every beginning of five letters counts. */
+const CURL_SENDS =
+  "--data --data-ascii --data-binary --data-raw --data-urlencode --form --form-string --form-escape --upload-file --json --quote --prequote --postquote --mail-from --mail-rcpt --mail-auth --telnet-option --unix-socket --abstract-unix-socket --append --proxy-header --expand-data --expand-url --expand-header";
+const SENDING_LETTERS = "-d -F -T -Q -t -a";
+const HARMLESS_METHOD = /^(?:GET|HEAD|OPTIONS)$/i;
+
+/** Whether a command gives data away, or speaks a protocol that is more than fetching a page. */
+export function sendsData(command: SimpleCommand): boolean {
+  const { program, argv } = command;
+  if (program === "curl") return curlSends(argv) || argv.some(hasOtherScheme);
+  if (program === "wget") return wgetSends(argv) || argv.some(hasOtherScheme);
+  if (/^(?:dig|nslookup|host|getent|ping|ping6|drill|kdig|resolvectl|traceroute|whois|finger)$/.test(program))
+    // A name that is put together from elsewhere carries it to whoever answers for the zone.
+    return argv.some((word) => word.kind === "unresolved");
+  return program === "openssl" && /^s_(?:client|time)$/.test(toText(argv[0]));
+}
+
+function curlSends(argv: readonly Word[]): boolean {
+  return scanAllOptions(argv, CURL_VALUES).options.some(({ name, value }) => {
+    const text = toText(value);
+    if (` ${SENDING_LETTERS} `.includes(` ${name} `)) return true;
+    if (name === "-X" || name === "--request") return !HARMLESS_METHOD.test(text);
+    if (name === "-H" || name === "--header") return text.startsWith("@");
+    if (name === "-b" || name === "--cookie") return value?.kind === "literal" && !text.includes("=");
+    if (name === "--url-query") return value?.kind !== "literal" || /^\+?[^=]*@/.test(text);
+    if (name === "--variable") return value?.kind !== "literal" || text.includes("@");
+    return name.length >= 5 && CURL_SENDS.split(" ").some((option) => option.startsWith(name));
+  });
+}
+
+function wgetSends(argv: readonly Word[]): boolean {
+  return scanAllOptions(argv, WGET_VALUES).options.some(({ name, value }) => {
+    const text = toText(value);
+    if (name === "-e" || (name.length >= 4 && "--execute".startsWith(name)))
+      return value?.kind !== "literal" || !/^\s*(?:robots|timeout|tries|quiet|recursive)\s*=/i.test(text);
+    if (name === "--method") return !HARMLESS_METHOD.test(text);
+    return name.length >= 4 && /^--(?:post|body)-(?:data|file)$/.test(completed(name));
+  });
+}
+const completed = (name: string): string =>
+  ["--post-data", "--post-file", "--body-data", "--body-file"].find((option) => option.startsWith(name)) ??
+  name;
+
+/** `smtp://`, `gopher://`, `dict://`, `telnet://`: what is sent there stands in the address. */
+const hasOtherScheme = (word: Word): boolean =>
+  /^(?!https?:|ftps?:|file:)[a-z][a-z0-9+.-]*:\/\//i.test(toText(word).replace(/^--url=/, ""));
+
+const FETCHES =
+  /^(?:curl|wget|http|https|xh|aria2c|lynx|w3m|links|nc|ncat|netcat|socat|ftp|lftp|scp|sftp|rsync)$/;
+const RUNS: ReadonlySet<Risk> = new Set<Risk>([
+  "unknown",
+  "interpreter",
+  "project_code",
+  "shell",
+  "packages",
+  "infrastructure",
+]);
+/** Modules of Python that only read what they are given. */
+const READS_ONLY = /^-m ?(?:json\.tool|base64|gzip|tarfile|zipfile)\b/;
+const TELLS = /^(?:--version|-V|-v|--help)$/;
+
+/**
+ * Whether what a program of the line fetches from the network is handed on to one that may run it: through a pipe, or as
+ * a file that a later build, test or script of the same line finds.
+ */
+export function runsFetched({ commands, writes, operands }: ParsedCommand): boolean {
+  const first = commands.findIndex((command) => FETCHES.test(command.program));
+  const cloned = commands.findIndex(
+    ({ program, argv }) => program === "git" && argv.some((word) => toText(word) === "clone"),
+  );
+  const later = (from: number): SimpleCommand[] =>
+    from === -1 ? [] : commands.slice(from + 1).filter((command) => mayRun(command));
+  if (later(first).some(({ input }) => input === "pipe")) return true;
+  if (later(cloned).some(({ risk, program }) => risk === "project_code" || program === "docker")) return true;
+  if (first === -1) return false;
+  const keeps = commands.some(keepsFile) || writes.some(({ by }) => /^(?:>+|>\||&>+|tee|dd)$/.test(by));
+  return keeps && (later(first).length > 0 || operands.length > 0);
+}
+
+const mayRun = ({ risk, argv }: SimpleCommand): boolean => {
+  const words = argv.map(toText);
+  return RUNS.has(risk) && !READS_ONLY.test(words.join(" ")) && !words.some((word) => TELLS.test(word));
+};
+
+/** Whether a program that fetches leaves a file behind. */
+function keepsFile({ program, argv }: SimpleCommand): boolean {
+  if (!FETCHES.test(program)) return false;
+  const words = argv.map(toText);
+  if (program === "wget")
+    return !words.some((word) => /^(?:-[A-Za-z]*O-?|--output-document=-|--spider|-qO-)$/.test(word));
+  if (program === "curl") {
+    const { options } = scanAllOptions(argv, `${CURL_VALUES} --output`);
+    return options.some(
+      ({ name, value }) =>
+        /^(?:-O|-J|--remote-name(?:-all)?|--output-dir)$/.test(name) ||
+        ((name === "-o" || (name.length >= 4 && "--output".startsWith(name))) &&
+          !/^(?:-|\/dev\/null)$/.test(toText(value))),
+    );
+  }
+  return (
+    /^(?:aria2c|scp|sftp|rsync|ftp|lftp)$/.test(program) ||
+    words.some((word) => /^(?:-o|--output|-d|--download)/.test(word))
+  );
+}
+
+/** What kinds of programs run: a policy that closes the network looks at these, not at names. */
+export function toProgramSignals({ commands }: ParsedCommand): string[] {
+  return [...new Set(commands.map(({ risk }) => risk))].flatMap((risk) => SIGNALS[risk] ?? []);
+}
+const SIGNALS: Partial<Record<Risk, string>> = {
+  network: "program.network",
+  unknown: "program.unknown",
+  interpreter: "program.interpreter",
+  packages: "program.packages",
+  infrastructure: "program.infrastructure",
+  project_code: "program.project-code",
+};
+
+/** A function, of any name, that pipes itself into itself, or starts itself twice in the background. */
+export function isForkBomb(source: string): boolean {
+  if (source.length > 20_000) return false;
+  for (const [, name = ""] of source.matchAll(
+    /(?:^|[\s;&|(){}])(?:function\s+)?([^\s;&|(){}$`"'<>]{1,64})\s*\(\s*\)/g,
+  )) {
+    const own = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    if (new RegExp(`(?:^|[\\s;&{(])${own}\\s*\\|&?\\s*${own}(?:[\\s;&)}]|$)`).test(source)) return true;
+    if (new RegExp(`(?:^|[\\s;{(])${own}\\s*&\\s*;?\\s*${own}(?:[\\s;&)}]|$)`).test(source)) return true;
+  }
+  for (const [, name = ""] of source.matchAll(/\bfunction\s+([^\s;&|(){}$`"'<>]{1,64})\s*\{/g)) {
+    const own = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    if (new RegExp(`(?:^|[\\s;&{(])${own}\\s*(?:\\|&?|&)\\s*${own}(?:[\\s;&)}]|$)`).test(source)) return true;
+  }
+  return false;
+}
+
+const toText = (word: Word | undefined): string =>
+  word === undefined ? "" : word.kind === "literal" ? word.text : word.prefix;
