@@ -10,6 +10,7 @@ import { listServiceProcesses, startServiceProcess, stopServiceProcesses } from 
 import { bringUp } from "../stack-actions.ts";
 import { untilAborted } from "../until-aborted.ts";
 import { serviceDatabase } from "../wiring.ts";
+import { approvePlan } from "./approve-plan.ts";
 import { crashInTheMiddle } from "./crash.ts";
 import { judgeCalls } from "./judge-calls.ts";
 import { refuseNewerSchema } from "./newer-schema.ts";
@@ -19,7 +20,15 @@ import { sealTrail } from "./seal-trail.ts";
 import type { Claim } from "./world.ts";
 import { createWorld } from "./world.ts";
 
-const steps = [replaySessions, judgeCalls, repeatDelivery, refuseNewerSchema, crashInTheMiddle, sealTrail];
+const steps = [
+  replaySessions,
+  judgeCalls,
+  approvePlan,
+  repeatDelivery,
+  refuseNewerSchema,
+  crashInTheMiddle,
+  sealTrail,
+];
 
 /** Each service is a process of its own here, so that one can be killed without the others. */
 const services: readonly (readonly [name: string, roles: readonly string[]])[] = [
@@ -101,5 +110,9 @@ function tryNext(envFile: string): string[] {
     "  npx fabric tail agent.tool.denied --from-beginning --limit 5",
     "  npx fabric audit who call_demo_force_push",
     "  npx fabric audit verify",
+    "  npx fabric policy explain call_demo_force_push",
+    "  npx fabric trace call_demo_plan_2",
+    "  npx fabric takeover list",
+    "  npx fabric cost report --by model",
   ];
 }

@@ -34,6 +34,8 @@ export interface World {
   claim(claim: string, held: boolean, measured: string): void;
   postHook(runtime: string, payload: unknown): Promise<HookAnswer>;
   decide(request: unknown): Promise<HookAnswer>;
+  /** Any other route of the gate; with the agent's own token when none is given. */
+  ask(method: "GET" | "POST", path: string, body?: unknown, bearer?: string): Promise<HookAnswer>;
   /** Reads until `accept` holds; false at the deadline. */
   until<T>(
     read: () => Promise<T>,
@@ -58,13 +60,16 @@ export async function createWorld(
   const token = (await readFile(files.tokenFile, "utf8")).trim();
   const gateUrl = requireSetting(config.gate.url, "FABRIC_GATE_URL", "the story talks to the gate there");
 
-  async function post(path: string, payload: unknown): Promise<HookAnswer> {
+  const ask: World["ask"] = async (method, path, body, bearer = token) => {
     common.signal.throwIfAborted();
     try {
       const response = await fetch(gateUrl + path, {
-        method: "POST",
-        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-        body: JSON.stringify(payload),
+        method,
+        headers: {
+          authorization: `Bearer ${bearer}`,
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         signal: AbortSignal.timeout(10_000),
       });
       const text = await response.text();
@@ -72,7 +77,7 @@ export async function createWorld(
     } catch (error) {
       throw new Fault("STACK_FAILED", `the gate at ${gateUrl} does not answer`, { cause: error });
     }
-  }
+  };
 
   return {
     place,
@@ -87,8 +92,9 @@ export async function createWorld(
       const mark = held ? style(screen, "green", "✓ held") : style(screen, "red", "✗ FAILED");
       screen.line(`   ${mark}  ${claim} (${measured})`);
     },
-    postHook: (runtime, payload) => post(`/v1/hooks/${runtime}`, payload),
-    decide: (request) => post("/v1/gate/decide", request),
+    postHook: (runtime, payload) => ask("POST", `/v1/hooks/${runtime}`, payload),
+    decide: (request) => ask("POST", "/v1/gate/decide", request),
+    ask,
     async until(read, accept, deadlineMs = catchUpMs) {
       const end = Date.now() + deadlineMs;
       for (;;) {
