@@ -28,7 +28,7 @@ export function toAnswer(ruling: Ruling, request: GateRequest, ids: AnswerIds): 
     message:
       approval === null
         ? ruling.message
-        : `${ruling.message}; approval ${approval.id} is open until ${approval.expires_at}: ask again with the same input once it is approved`,
+        : `${ruling.message}; approval ${approval.id} is open until ${approval.expires_at}: a person agrees with \`fabric approvals approve ${approval.id}\`; ask again with the same input once it is approved`,
     policy_revision: ids.policyRevision,
     plan_digest: ruling.planDigest,
     correlation_id: ids.correlationId,
