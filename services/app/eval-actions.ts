@@ -86,7 +86,10 @@ export function evalActions(configOf: (common: Common) => Promise<Config>): Eval
           dir: out,
           split: split === undefined ? null : oneOf(splitNames, split, "split"),
           signal: common.signal,
-          onProgress: (done, of) => common.screen.progress(`${String(done)} of ${String(of)} episodes`),
+          onProgress: (done, of) => {
+            if (common.screen.isWatched === true)
+              common.screen.progress(`${String(done)} of ${String(of)} episodes`);
+          },
         }),
       );
       const files = toTable(

@@ -42,5 +42,7 @@ const exit = await runCommandLine(process.argv.slice(2), createActions(place), {
   signal: stop.signal,
   version: manifest.version,
   askSecret,
+  ...(process.stdout.isTTY ? { columns: process.stdout.columns } : {}),
+  isWatched: process.stderr.isTTY,
 });
 process.exitCode = exit;

@@ -33,7 +33,7 @@ const fileSchema = z.strictObject({
 
 /** 64 MiB and about 0.2 s a guess. */
 const scryptCost = 2 ** 16;
-const passphraseMinChars = 12;
+export const passphraseMinChars = 12;
 const othersBits = 0o077;
 
 /** Where it lies: beside the machine's own key. */
@@ -49,11 +49,15 @@ export async function hasPeopleKey(authKeysFile: string): Promise<boolean> {
   );
 }
 
+/** Throws USAGE for a passphrase that is too short to seal a key. */
+export function refuseShort(passphrase: string): void {
+  if (passphrase.length < passphraseMinChars)
+    throw new Fault("USAGE", `the passphrase needs at least ${String(passphraseMinChars)} characters`);
+}
+
 /** Makes the key of this machine's people, sealed by a passphrase, and tells the gate of it. */
 export async function createPeopleKey(authKeysFile: string, passphrase: string): Promise<void> {
-  if (passphrase.length < passphraseMinChars) {
-    throw new Fault("USAGE", `the passphrase needs at least ${String(passphraseMinChars)} characters`);
-  }
+  refuseShort(passphrase);
   const { signing, verification } = newAuthKeys();
   const kid = signing.kid ?? "";
   const salt = randomBytes(16);

@@ -7,7 +7,15 @@ import { loadAuthKeysFile } from "../platform/auth-keys.ts";
 import type { Role } from "../platform/auth.ts";
 import { issueLocalToken, roles } from "../platform/auth.ts";
 import { systemClock } from "../platform/clock.ts";
-import { createPeopleKey, hasPeopleKey, openPeopleKey, peopleRoles } from "./people-key.ts";
+import { writeAtomically } from "../stack/state.ts";
+import {
+  createPeopleKey,
+  hasPeopleKey,
+  openPeopleKey,
+  passphraseMinChars,
+  peopleRoles,
+  refuseShort,
+} from "./people-key.ts";
 
 /** Longest life of a token that lets a person act: a working day. */
 const peopleTokenMaxSeconds = 8 * 3_600;
@@ -18,7 +26,13 @@ const peopleTokenMaxSeconds = 8 * 3_600;
  */
 export async function issueToken(
   keysFile: string,
-  options: { role: string; tenant: string; subject: string | undefined; ttl: number },
+  options: {
+    role: string;
+    tenant: string;
+    subject: string | undefined;
+    ttl: number;
+    out: string | undefined;
+  },
   { askSecret, screen }: Pick<Common, "askSecret" | "screen">,
 ): Promise<Report> {
   const role = roles.find((one) => one === options.role);
@@ -43,7 +57,22 @@ export async function issueToken(
     privateKey,
     clock: systemClock,
   });
-  return { json: { token, role, tenant: options.tenant, expires_in_seconds: options.ttl }, text: token };
+  const about = { role, tenant: options.tenant, expires_in_seconds: options.ttl };
+  if (options.out === undefined) return { json: { token, ...about }, text: token };
+  await writeToken(options.out, token);
+  return {
+    json: { file: options.out, ...about },
+    text: `${options.out} holds a token of the role ${role}; give it with --token-file ${options.out}`,
+  };
+}
+
+async function writeToken(file: string, token: string): Promise<void> {
+  try {
+    await writeAtomically(file, `${token}\n`, 0o600);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
+    throw new Fault("USAGE", `\`${file}\` cannot be written: ${code}`, { cause: error });
+  }
 }
 
 async function machineKey(keysFile: string, role: Role): Promise<AuthKeys["signing"]> {
@@ -61,7 +90,8 @@ async function unlockPeopleKey(
     return openPeopleKey(keysFile, await askSecret("passphrase of this machine's people"));
   }
   screen.progress("this machine has no key for people yet: choose its passphrase, and tell it to no agent");
-  const passphrase = await askSecret("new passphrase");
+  const passphrase = await askSecret(`new passphrase, at least ${String(passphraseMinChars)} characters`);
+  refuseShort(passphrase);
   if ((await askSecret("the same again")) !== passphrase) {
     throw new Fault("USAGE", "the two passphrases differ; nothing was made");
   }

@@ -220,6 +220,13 @@ export interface Actions {
   auditWho(common: Common, options: { toolCallId: string; tenant: string | undefined }): Promise<Report>;
   tokensIssue(
     common: Common,
-    options: { role: string; tenant: string; subject: string | undefined; ttl: number },
+    options: {
+      role: string;
+      tenant: string;
+      subject: string | undefined;
+      ttl: number;
+      /** A file that the token goes to; undefined: stdout. */
+      out: string | undefined;
+    },
   ): Promise<Report>;
 }

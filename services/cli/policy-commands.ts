@@ -10,6 +10,7 @@ interface RecordingOptions {
   readonly file?: string;
 }
 
+const noTokenText = "\nReads the database as the auditor's login of the configuration: no token is needed.";
 const tokenText = "a file with the token of a person; default: ask for the people's passphrase";
 
 /** `fabric policy …`. */
@@ -58,12 +59,14 @@ export function addPolicyCommands(program: Command, actions: Actions, action: Bi
     .command("list")
     .description("stored revisions, the newest first, and which one is active")
     .option("--limit <n>", "at most n", toCount, 20)
+    .addHelpText("after", noTokenText)
     .action(action((options: { limit: number }) => (common) => actions.policyList(common, options)));
   policy
     .command("show")
     .argument("[revision]", "revision, or its beginning; none: the active one", "active")
     .description("the files of a stored revision")
     .option("--file <path>", "print this file of it")
+    .addHelpText("after", noTokenText)
     .action(
       action(
         (revision: string, options: { file?: string }) => (common) =>

@@ -74,6 +74,28 @@ describe("the command line", () => {
     ]);
   });
 
+  it("answers --json with a document also when it is not understood, or says nothing but an exit code", async () => {
+    for (const [argv, message] of [
+      [["fly"], /unknown command 'fly'/],
+      [["status", "--fast"], /unknown option '--fast'/],
+      [["audit", "who"], /missing required argument/],
+      [["tail", "--limit", "none"], /no|whole number/],
+      [[], /name a command/],
+      [["policy"], /name a command/],
+    ] as const) {
+      const { exit, stdout } = await run(["--json", ...argv]);
+      expect([argv, exit, JSON.parse(stdout)]).toEqual([
+        argv,
+        2,
+        { error: { code: "USAGE", message: expect.stringMatching(message) as string } },
+      ]);
+    }
+    const { exit, stdout } = await run(["status", "--json"], {
+      status: async () => ({ text: "nothing runs", exit: 1 }),
+    });
+    expect([exit, JSON.parse(stdout)]).toEqual([1, { error: { code: "FAILED", message: "nothing runs" } }]);
+  });
+
   it("hands every option of the policy commands on", async () => {
     const seen = async (argv: string[]): Promise<unknown> => {
       const { exit, stdout, stderr } = await run(["--json", ...argv]);

@@ -22,6 +22,9 @@ export interface Surroundings {
   readonly version: string;
   /** See `Common`. */
   readonly askSecret: (prompt: string) => Promise<string>;
+  /** See `Screen`. */
+  readonly columns?: number;
+  readonly isWatched?: boolean;
 }
 
 /** Parses one command line, runs it, prints its report, and answers with the exit code. Never throws. */
@@ -36,6 +39,7 @@ export async function runCommandLine(
   const action: Bind = (run) => {
     return async (...args: unknown[]) => {
       const global = program.opts<{ json?: boolean; stack: string }>();
+      let hasRecords = false;
       const screen: Screen = {
         json: global.json === true,
         colour: around.colour && global.json !== true,
@@ -43,8 +47,13 @@ export async function runCommandLine(
           if (global.json === true) around.stderr(`${text}\n`);
           else around.stdout(`${text}\n`);
         },
-        record: (json, text) => around.stdout(global.json === true ? `${toJson(json, 0)}\n` : `${text}\n`),
+        record: (json, text) => {
+          hasRecords = true;
+          around.stdout(global.json === true ? `${toJson(json, 0)}\n` : `${text}\n`);
+        },
         progress: (text) => around.stderr(`${text}\n`),
+        ...(around.columns === undefined || global.json === true ? {} : { columns: around.columns }),
+        isWatched: around.isWatched === true,
       };
       const common: Common = {
         screen,
@@ -54,8 +63,10 @@ export async function runCommandLine(
       };
       const report = await (run as (...all: unknown[]) => Run)(...args)(common);
       if (screen.json && report.json !== undefined) around.stdout(`${toJson(report.json, 2)}\n`);
-      else if (screen.json) exit = report.exit ?? 0;
-      else if (report.text !== "") around.stdout(`${report.text}\n`);
+      else if (screen.json) {
+        // A stream said in its records what there is to say.
+        if ((report.exit ?? 0) !== 0 && !hasRecords) around.stdout(toErrorLine("FAILED", report.text));
+      } else if (report.text !== "") around.stdout(`${report.text}\n`);
       exit = report.exit ?? 0;
     };
   };
@@ -258,20 +269,24 @@ export async function runCommandLine(
     .addOption(new Option("--tenant <id>", "tenant; `fabric` for who changes the policy").default("local"))
     .option("--subject <name>", "who holds it; default: developer, or for people your user name")
     .option("--ttl <seconds>", "lifetime in seconds; default a day, for people an hour", toCount)
+    .option("--out <file>", "write it to this file, which only you can read, instead of showing it")
     .addHelpText(
       "after",
       "\nThe first token that is not of the role runtime makes this machine's key for people: it asks for a new\n" +
         "passphrase, on a terminal and nowhere else. Nobody approves what he asked for himself." +
-        "\n\nExamples:\n  fabric tokens issue\n  fabric tokens issue --role approver --subject ann",
+        "\n\nExamples:\n  fabric tokens issue\n  fabric tokens issue --role approver --out approver.token" +
+        "\n  fabric approvals list --token-file approver.token",
     )
     .action(
       action(
-        (options: { role: string; tenant: string; subject?: string; ttl?: number }) => (common) =>
-          actions.tokensIssue(common, {
-            ...options,
-            subject: options.subject,
-            ttl: options.ttl ?? (options.role === "runtime" ? 86_400 : 3_600),
-          }),
+        (options: { role: string; tenant: string; subject?: string; ttl?: number; out?: string }) =>
+          (common) =>
+            actions.tokensIssue(common, {
+              ...options,
+              subject: options.subject,
+              out: options.out,
+              ttl: options.ttl ?? (options.role === "runtime" ? 86_400 : 3_600),
+            }),
       ),
     );
 
@@ -284,9 +299,15 @@ export async function runCommandLine(
 }
 
 function explain(error: unknown, around: Surroundings, json: boolean): ExitCode {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return 0;
+    // The text is on stderr already.
+    if (json) around.stdout(toErrorLine("USAGE", toUsageText(error)));
+    return 2;
+  }
   if (around.signal.aborted) {
     around.stderr("fabric: stopped\n");
+    if (json) around.stdout(toErrorLine("STOPPED", "stopped before it was done"));
     return 1;
   }
   const fault =
@@ -295,8 +316,17 @@ function explain(error: unknown, around: Surroundings, json: boolean): ExitCode 
       : new Fault("INTERNAL", error instanceof Error ? error.message : String(error), { cause: error });
   around.stderr(`fabric: ${fault.code}: ${fault.message}\n`);
   if (!(error instanceof Fault) && error instanceof Error) around.stderr(`${error.stack ?? ""}\n`);
-  if (json) around.stdout(`${JSON.stringify({ error: { code: fault.code, message: fault.message } })}\n`);
+  if (json) around.stdout(toErrorLine(fault.code, fault.message));
   return faultTable[fault.code].exit;
+}
+
+function toUsageText({ code, message }: CommanderError): string {
+  return code === "commander.help" ? "name a command; --help lists them" : message.replace(/^error: /, "");
+}
+
+/** What stdout holds under `--json` when a command failed. */
+function toErrorLine(code: string, message: string): string {
+  return `${JSON.stringify({ error: { code, message } })}\n`;
 }
 
 /** bigint has no JSON form; offsets and counts of ours fit a double. */

@@ -9,6 +9,10 @@ export interface Screen {
   readonly colour: boolean;
   /** True when stdout must hold exactly one JSON document. */
   readonly json: boolean;
+  /** Width of the terminal that shows the result; absent where there is none, and lines are as long as they are. */
+  readonly columns?: number;
+  /** True when a person watches stderr: progress that is no news for a log is written only then. */
+  readonly isWatched?: boolean;
 }
 
 const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
