@@ -71,6 +71,7 @@ export const signalMeanings = {
   ) as { readonly [Kind in OpaqueKind as `command.opaque.${Kind}`]: string }),
   "command.unknown-program": "a program, or a subcommand of git, that no table knows",
   "network.runs-fetched": "what is fetched is handed on, by a pipe or a file, to what may run it",
+  "database.input": "a database is given commands of a language that is not read, on its input",
   "fork.bomb": "a function starts itself without end",
   "program.network": "a program runs that speaks to the network",
   "program.unknown": "a program runs that no table names",
@@ -84,8 +85,10 @@ export const signalMeanings = {
   "path.outside-workspace.write": "a file outside of the working folder is written",
   "path.unresolved": "a path could not be resolved to one file",
   "path.unresolved.read": "a file is read whose name the text does not fix: it may be any",
-  "path.fills-workspace": "a tree of names that the text does not tell is laid over the working folder, or above it",
-  "environment.list": "variables, which may be tokens, are listed: of the environment, of processes, of states",
+  "path.fills-workspace":
+    "a tree of names that the text does not tell is laid over the working folder, or above it",
+  "environment.list":
+    "variables, which may be tokens, are listed: of the environment, of processes, of states",
   "agent.start": "another agent is started",
   "input.unknown-field": "the input has a field that the tool's schema does not name",
   "url.unresolved": "a program that fetches is given an address whose host the text does not fix",

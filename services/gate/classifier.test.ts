@@ -196,7 +196,7 @@ describe("a command", () => {
       "rm -rf $(pwd)",
       "command.opaque command.opaque.unresolved_path file.delete file.delete.recursive file.delete.wide path.unresolved",
     ],
-    ["cat $FILE", "path.unresolved"],
+    ["cat $FILE", "path.unresolved path.unresolved.read"],
     ["sudo -u deploy ls", "command.privileged privilege.raise"],
     ["ssh host ls", "command.remote network.send"],
     ["pwsh -c ls", "command.opaque command.opaque.foreign_shell"],

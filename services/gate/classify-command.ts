@@ -121,6 +121,7 @@ function join(parsed: readonly ParsedCommand[], reasons: readonly OpaqueReason[]
     writes: parsed.flatMap(({ writes }) => writes),
     reads: parsed.flatMap(({ reads }) => reads),
     unresolvedReads: parsed.flatMap(({ unresolvedReads }) => unresolvedReads),
+    unknownReads: parsed.flatMap(({ unknownReads }) => unknownReads),
     operands: parsed.flatMap(({ operands }) => operands),
     assignments: parsed.flatMap(({ assignments }) => assignments),
     opaque: [...parsed.flatMap(({ opaque }) => opaque), ...reasons],

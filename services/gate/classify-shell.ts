@@ -11,7 +11,7 @@ import { toCarriedWords, toIntents } from "./shell/command-intents.ts";
 import { listsEnvironment, startsAgent } from "./shell/environment-list.ts";
 import { toSecretCandidates } from "./shell/glob-candidates.ts";
 import type { ParsedCommand, SimpleCommand, WrittenPath } from "./shell/parsed-command.ts";
-import { isForkBomb, runsFetched, toProgramSignals } from "./shell/network-use.ts";
+import { isForkBomb, runsFetched, takesDatabaseInput, toProgramSignals } from "./shell/network-use.ts";
 import { toDeleteIntents, toReadIntents, toWriteIntents } from "./shell/path-intents.ts";
 import { toPaths } from "./shell/paths.ts";
 import { PROGRAM_TABLE } from "./shell/program-table.ts";
@@ -72,6 +72,7 @@ export function readShell(
     ...(deleted.length > 0 ? ["file.delete", ...toDeleteIntents(deleted)] : []),
   ];
   signals.push(...toProgramSignals(command));
+  if (command.commands.some(takesDatabaseInput)) signals.push("database.input");
   if (runsFetched(command)) signals.push("network.runs-fetched");
   if (named.some((text) => isForkBomb(text))) signals.push("fork.bomb");
   if (command.opaque.length > 0) signals.push("command.opaque");
@@ -86,7 +87,8 @@ export function readShell(
     here.some(appliesHiddenPatch)
   )
     signals.push("path.unresolved");
-  if (command.writes.some((write) => fillsFolder(write, workingDirectory))) signals.push("path.fills-workspace");
+  if (command.writes.some((write) => fillsFolder(write, workingDirectory)))
+    signals.push("path.fills-workspace");
   if (here.some(listsEnvironment)) signals.push("environment.list");
   if (command.commands.some(startsAgent)) signals.push("agent.start");
   if (command.unknownReads.length > 0 || globsHiddenFiles(command)) signals.push("path.unresolved.read");
@@ -101,10 +103,8 @@ export function readShell(
 }
 
 /** Names that nobody tells, laid into the working folder or one above it. */
-function fillsFolder({ path, by }: WrittenPath, workspace: string | undefined): boolean {
-  if (workspace === undefined) return false;
-  const folder = path.endsWith("/*") ? path.slice(0, -2) : /^(?:tar|bsdtar|unzip|7z)$/.test(by) ? path : null;
-  return folder !== null && isInside(workspace, folder === "" ? "/" : folder);
+function fillsFolder({ path }: WrittenPath, workspace: string | undefined): boolean {
+  return workspace !== undefined && path.endsWith("/*") && isInside(workspace, path.slice(0, -2) || "/");
 }
 
 /** A setting by which `*` finds hidden files as well. */

@@ -27,6 +27,7 @@ const inForeignShell: ParsedCommand = {
   writes: [],
   reads: [],
   unresolvedReads: [],
+  unknownReads: [],
   operands: [],
   assignments: [],
   opaque: [{ kind: "foreign_shell", detail: "make", program: "PowerShell" }],

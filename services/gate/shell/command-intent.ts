@@ -2,6 +2,7 @@
 export type CommandIntent =
   | "git.push"
   | "git.push.force"
+  | "git.push.elsewhere"
   | "git.commit"
   | "git.discard"
   | "git.hooks.skip"

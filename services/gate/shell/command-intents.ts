@@ -1,5 +1,5 @@
 import type { CommandIntent } from "./command-intent.ts";
-import { toFullWords } from "./full-words.ts";
+import { toFullWords, toKnownName } from "./full-words.ts";
 import { isPushElsewhere } from "./git-words.ts";
 import { intentRules } from "./intent-rules.ts";
 import type { IntentRule } from "./intent-rules.ts";
@@ -116,7 +116,7 @@ const RUNNERS: ReadonlyMap<string, string> = new Map([
 ]);
 
 function matches(rule: IntentRule, command: SimpleCommand): boolean {
-  if (!hasName(rule.programs, command.program)) return false;
+  if (!hasName(rule.programs, toKnownName(command.program))) return false;
   const words = command.argv.map(text);
   const some = (pattern: RegExp): boolean => words.some((word) => pattern.test(word));
   if (

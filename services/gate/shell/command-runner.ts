@@ -1,5 +1,7 @@
 import { mayRunText } from "./arithmetic.ts";
 import { toEmbedded } from "./embedded-code.ts";
+import { toFullWords, toKnownName } from "./full-words.ts";
+import { isKnownGit } from "./git-words.ts";
 import { toLaunches, toSource } from "./launch.ts";
 import type { Launch } from "./launch.ts";
 import type { Assignment, Layer, OpaqueReason, SimpleCommand, Word, WrittenPath } from "./parsed-command.ts";
@@ -27,6 +29,7 @@ export abstract class CommandRunner {
   protected readonly writes = new Map<string, WrittenPath>();
   protected readonly reads = new Set<string>();
   protected readonly unresolvedReads = new Set<string>();
+  protected readonly unknownReads = new Set<string>();
   protected readonly operands = new Set<string>();
   protected readonly opaque = new Map<string, OpaqueReason>();
   /** A function's or a loop's body was read with the directory of its definition. */
@@ -116,7 +119,7 @@ export abstract class CommandRunner {
       where: place.where,
       input: place.stdin.kind,
       ...(inputText === undefined ? {} : { inputText }),
-      risk: PROGRAM_TABLE.get(program)?.risk ?? "unknown",
+      risk: program === "git" && !isKnownGit(argv) ? "unknown" : (PROGRAM_TABLE.get(toKnownName(program))?.risk ?? "unknown"),
     });
   }
 
@@ -133,6 +136,8 @@ export abstract class CommandRunner {
     }
     const path = toSource(head);
     const program = path.includes("/") ? resolvePath("/", path).replace(/^.*\//, "") : path;
+    const known = toKnownName(program);
+    argv = [...toFullWords(known, argv)];
     if (program === "" || RESERVED.test(path)) {
       this.report("grammar_mismatch", path);
       return;
@@ -162,10 +167,11 @@ export abstract class CommandRunner {
     if (isInteger && place.script.textVariables.size > 0)
       this.report("arithmetic_text", argv.map(toSource).join(" "));
     if (place.where === "here") {
-      const effects = toPathEffects(program, argv, place.shell.directories);
+      const effects = toPathEffects(known, argv, place.shell.directories);
       for (const write of effects.writes) this.addWrite(write);
       for (const read of effects.reads) this.reads.add(read);
       for (const read of effects.unresolvedReads) this.unresolvedReads.add(read);
+      for (const read of effects.unknownReads) this.unknownReads.add(read);
       for (const { kind, detail, ...more } of effects.opaque) this.report(kind, detail, more);
     }
     this.judgeSql(place);
@@ -214,7 +220,8 @@ export abstract class CommandRunner {
               };
         this.then(
           () => this.judgeAssignments(launch.assignments ?? [], outside),
-          () => this.interpret(launch.words, launch.assignments ?? [], moved),
+          () =>
+            this.interpret(withNames(launch.words, place.stdin.names), launch.assignments ?? [], moved),
         );
         return;
       }
@@ -285,4 +292,17 @@ export abstract class CommandRunner {
     place.shell.directories = to === undefined ? undefined : union(place.shell.directories, to);
     place.shell.lastCd = to;
   }
+}
+
+/** Words in which names from the input take a place, with what the text says of those names. */
+function withNames(words: readonly Word[], names: readonly Word[] | undefined): readonly Word[] {
+  if (names === undefined) return words;
+  return words.map((word) =>
+    word.kind === "unresolved" &&
+    word.reason === "input" &&
+    word.choices === undefined &&
+    (word.source === "(input)" || word.source === "{}")
+      ? { ...word, choices: names }
+      : word,
+  );
 }

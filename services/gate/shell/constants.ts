@@ -3,7 +3,7 @@ import { toSingleWord } from "./words.ts";
 import type { WordScope } from "./words.ts";
 
 /** Commands that can set a variable by a name the text does not show, or whose code shares the variables. */
-const SETTERS =
+export const SETTERS =
   /(^|[^\w.-])(read|mapfile|readarray|getopts|unset|let|eval|source|declare|typeset|local|readonly|coproc|trap|printf\s+-v|wait\s+-p)([^\w.-]|$)|(^|[;&|({\s])\.\s/;
 const UNSTABLE =
   /^(_|IFS|PATH|HOME|PWD|OLDPWD|RANDOM|SRANDOM|SECONDS|LINENO|EPOCH\w*|BASH\w*|REPLY|OPT\w+|UID|EUID|PPID|DIRSTACK|FUNCNAME|GROUPS|HISTCMD|PIPESTATUS|SHELLOPTS|COLUMNS|LINES)$/;

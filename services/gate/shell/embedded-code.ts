@@ -54,7 +54,7 @@ function isExecEnd(args: readonly Word[], at: number, from: number): boolean {
 }
 
 const GIT_COMMAND_KEYS =
-  /^(core\.(pager|editor|sshcommand|fsmonitor|askpass|gitproxy)|pager\..*|sequence\.editor|diff\..*|difftool\..*|mergetool\..*|merge\..*|filter\..*|credential\..*|gpg\..*|http\.proxy|uploadpack\..*|receive\..*|browser\..*|trailer\..*|sendemail\..*|submodule\..*update|remote\..*|interactive\.difffilter|url\..*|include\..*|includeif\..*|core\.hookspath|core\.attributesfile|init\.templatedir|man\..*|web\.browser|tar\..*|ssh\.variant|protocol\..*)$/i;
+  /^(core\.(pager|editor|sshcommand|fsmonitor|askpass|gitproxy)|pager\..*|sequence\.editor|diff\..*|difftool\..*|mergetool\..*|merge\..*|filter\..*|credential\..*|gpg\..*|http\.proxy|uploadpack\..*|receive\..*|browser\..*|trailer\..*|sendemail\..*|submodule\..*update|remote\..*|interactive\.difffilter|url\..*|include\..*|includeif\..*|core\.hookspath|core\.attributesfile|init\.templatedir|man\..*|web\.browser|tar\..*|ssh\.variant|protocol\..*|core\.(alternaterefscommand|worktree)|branch\..*\.(push)?remote|guitool\..*|instaweb\..*|imap\..*|pack\..*hook)$/i;
 function judgeGitConfig(setting: Word, program: string): Launch[] {
   if (setting.kind === "unresolved") return [toOpaque("unresolved_code", setting.source, program)];
   const [, key = "", value = ""] = /^([^=]*)=?([\s\S]*)$/.exec(setting.text) ?? [];
@@ -102,36 +102,28 @@ const judgeGit: Judge = (args, program) => {
   };
   switch (verb.text) {
     case "config": {
-      const key = rest.find(
-        (word, index) =>
-          (word.kind === "unresolved" || !word.text.startsWith("-")) &&
-          !/^(set|get|unset|list)$/.test(texts[index] ?? ""),
+      const { options, operands } = scanAllOptions(
+        rest,
+        "-f --file --blob --type --default --comment --value --url --get-color",
       );
-      const value = key === undefined ? undefined : rest[rest.indexOf(key) + 1];
-      if (
-        key !== undefined &&
-        value !== undefined &&
-        at(/^(--get.*|--unset.*|get|unset|list|-l|--list)$/) === -1
-      )
-        launches.push(
-          ...judgeGitConfig(
-            key.kind === "literal" && value.kind === "literal"
-              ? literal(`${key.text}=${value.text}`)
-              : {
-                  kind: "unresolved",
-                  reason: "variable",
-                  source: `${toSource(key)}=${toSource(value)}`,
-                  prefix: "",
-                },
-            program,
-          ).filter(
-            (launch) =>
-              key.kind === "unresolved" ||
-              launch.kind !== "opaque" ||
-              GIT_COMMAND_KEYS.test(toSource(key)) ||
-              toSource(key).startsWith("alias."),
-          ),
-        );
+      if (options.some(({ name }) => /^(-e|--edit)$/.test(name)))
+        launches.push(toOpaque("unresolved_code", "the editor", program));
+      const isReading = options.some(({ name }) => /^(--get.*|--unset.*|--remove-section|-l|--list)$/.test(name));
+      const [first] = operands;
+      const mode = first?.kind === "literal" ? first.text : "";
+      if (mode === "edit") launches.push(toOpaque("unresolved_code", "the editor", program));
+      if (isReading || /^(get|unset|list|edit|remove-section|rename-section)$/.test(mode)) break;
+      const [key, value] = mode === "set" ? operands.slice(1) : operands;
+      if (key === undefined || value === undefined) break;
+      if (key.kind === "unresolved") {
+        launches.push(toOpaque("unresolved_code", `${key.source}=${toSource(value)}`, program));
+        break;
+      }
+      // A setting stays, and a later command runs it: it is asked for even where the text tells what it runs.
+      if (/^alias\./i.test(key.text) || GIT_COMMAND_KEYS.test(key.text)) {
+        launches.push(toOpaque("environment", `${key.text}=${toSource(value)}`, program));
+        if (value.kind === "literal") launches.push(...judgeGitConfig(literal(`${key.text}=${value.text}`), program));
+      }
       break;
     }
     case "submodule":

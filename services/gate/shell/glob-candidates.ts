@@ -1,6 +1,6 @@
 /** Names under which secrets lie; a glob that was written for one of them reads it. */
 const SECRET_NAMES =
-  ".env .env.local .env.production .env.development .netrc .npmrc .pypirc .pgpass .git-credentials .vault-token id_rsa id_ed25519 id_ecdsa id_dsa credentials credentials.json authorized_keys config shadow sudoers gshadow hosts.yml environ .ssh .aws .gnupg .kube .docker".split(
+  ".env .env.local .env.production .env.development .netrc .npmrc .pypirc .pgpass .git-credentials .vault-token id_rsa id_ed25519 id_ecdsa id_dsa credentials credentials.json authorized_keys config shadow sudoers gshadow hosts.yml environ .ssh .aws .gnupg .kube .docker .envrc config.json ssh_host_rsa_key ssh_host_ed25519_key ssh secrets run credentials.tfrc.json .terraform.d .config terraform.tfstate terraform.tfvars .claude .credentials.json .codex auth.json".split(
     " ",
   );
 
@@ -9,21 +9,43 @@ const SECRET_NAMES =
  * everything, and counts for nothing: `*.ts` was not written for `id_rsa`.
  */
 export function toSecretCandidates(path: string): string[] {
+  return toCandidates(path, SECRET_NAMES);
+}
+
+/** Names by which the gate's own files are found. */
+const GATE_NAMES =
+  ".claude .codex .git .fabric .mcp.json .claude.json settings.json settings.local.json hooks hooks.json config.toml policy deploy".split(
+    " ",
+  );
+
+/** Paths of the gate's own files that a glob may find. */
+export function toGateCandidates(path: string): string[] {
+  return toCandidates(path, GATE_NAMES);
+}
+
+function toCandidates(path: string, names: readonly string[]): string[] {
   if (!/[*?[]/.test(path) || path.length > 1_024) return [];
   let found: string[] = [""];
   for (const part of path.split("/").slice(1)) {
-    const names = !/[*?[]/.test(part) ? [part] : /^[*?[]/.test(part) ? [] : matching(part);
+    const fitting = !/[*?[]/.test(part)
+      ? [part]
+      : /^[*?[]/.test(part)
+        ? []
+        : names.filter((name) => fits(part, name));
     found = found.flatMap((before) =>
-      names.length === 0 ? [`${before}/${part}`] : names.map((name) => `${before}/${name}`),
+      fitting.length === 0 ? [`${before}/${part}`] : fitting.map((name) => `${before}/${name}`),
     );
     if (found.length > 64) return [];
   }
   return found.filter((candidate) => candidate !== path);
 }
 
-function matching(part: string): string[] {
-  return SECRET_NAMES.filter((name) => fits(part, name));
-}
+/** Names of the secrets that hide, and those that have no ending. */
+const DOT_NAMES = SECRET_NAMES.filter((name) => /^\.|^id_/.test(name));
+
+/** Whether a glob of `find` or of `--include` finds a hidden secret: there a `*` fits a dot as well. */
+export const fitsDotName = (glob: string): boolean =>
+  /[{(]/.test(glob) ? /env|rc|id_|\{[^}]*[*?[]/i.test(glob) : DOT_NAMES.some((name) => fits(glob, name));
 
 /** Whether a glob of one name finds a name. A set in brackets fits any character: better one too many. */
 function fits(glob: string, name: string): boolean {

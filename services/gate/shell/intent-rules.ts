@@ -23,6 +23,13 @@ export const intentRules: readonly IntentRule[] = [
     verb: /^push\b/,
     word: /^(--force(-with-lease|-if-includes)?(=.*)?|-[a-zA-Z]*f[a-zA-Z]*|--mirror|--delete|-d|--prune|\+.+|:.+)$/,
   },
+  { intent: "git.push.force", programs: "gh", verb: /^repo sync\b/, option: /^--force(=true)?$/ },
+  {
+    intent: "git.push.force",
+    programs: "gh",
+    verb: /^pr close\b/,
+    option: /^(-[a-zA-Z]*d[a-zA-Z]*|--delete-branch(=true)?)$/,
+  },
   { intent: "git.discard", programs: "git", verb: /^reset\b/, option: /^--(hard|merge)$/ },
   { intent: "git.discard", programs: "git", verb: /^clean\b/, option: /^(-[a-zA-Z]*f[a-zA-Z]*|--force)$/ },
   { intent: "git.discard", programs: "git", verb: /^(checkout|restore) (.* )?(\.|:\/)$/ },
@@ -36,6 +43,12 @@ export const intentRules: readonly IntentRule[] = [
   { intent: "file.delete", programs: "rm unlink shred rmdir" },
   { intent: "file.delete.recursive", programs: "rm", option: /^(-[a-zA-Z]*[rR][a-zA-Z]*|--recursive)$/ },
   { intent: "file.delete", programs: "find", word: /^-delete$/ },
+  { intent: "file.delete", programs: "cmake", line: / -E (rm|remove|remove_directory) / },
+  {
+    intent: "file.delete.recursive",
+    programs: "cmake",
+    line: / -E (rm (.* )?-[a-zA-Z]*[rR]|remove_directory)/,
+  },
   { intent: "file.delete.recursive", programs: "find", word: /^-delete$/ },
   {
     intent: "package.install",
@@ -102,6 +115,8 @@ export const intentRules: readonly IntentRule[] = [
   },
   { intent: "infra.destroy", programs: "terraform tofu", verb: /^apply\b/, option: /^-?-destroy$/ },
   { intent: "infra.destroy", programs: "kubectl oc", verb: /^(delete|drain)\b/ },
+  { intent: "infra.destroy", programs: "terraform tofu", verb: /^workspace delete\b/ },
+  { intent: "infra.destroy", programs: "redis-cli valkey-cli keydb-cli", word: /^flush(all|db)$/i },
   { intent: "infra.destroy", programs: "helm", verb: /^(uninstall|delete)\b/ },
   {
     intent: "infra.destroy",
@@ -116,7 +131,27 @@ export const intentRules: readonly IntentRule[] = [
   {
     intent: "infra.change",
     programs: "kubectl oc",
-    verb: /^(apply|create|scale|patch|edit|replace|rollout|set|label|annotate)\b/,
+    verb: /^(apply|create|scale|patch|edit|replace|rollout|set|label|annotate|run|expose|autoscale|cordon|uncordon|taint|cp|attach|debug|certificate)\b/,
+  },
+  {
+    intent: "infra.change",
+    programs: "aws",
+    verb: /^(lambda invoke\S*|ecs (execute-command|run-task)|ssm (send-command|start-session)|ec2-instance-connect \S+|stepfunctions start-\S+|codebuild start-\S+|batch submit-job|sns publish\S*|sqs (send|purge)-\S+)(?= |$)/,
+  },
+  {
+    intent: "infra.change",
+    programs: "gcloud",
+    verb: /\b(ssh|scp|call|execute|start-iap-tunnel|connect|reset|reset-windows-password)( |$)/,
+  },
+  {
+    intent: "infra.change",
+    programs: "az",
+    verb: /^(ssh|vm run-command|container exec|webapp ssh|vmss run-command)\b/,
+  },
+  {
+    intent: "infra.change",
+    programs: "terraform tofu terragrunt",
+    verb: /^(taint|untaint|force-unlock|state (mv|push|replace-provider)|workspace new)\b/,
   },
   { intent: "infra.change", programs: "helm", verb: /^(install|upgrade|rollback)\b/ },
   { intent: "privilege.raise", programs: "sudo doas su pkexec runuser" },
@@ -130,7 +165,7 @@ export const intentRules: readonly IntentRule[] = [
   {
     intent: "permission.change",
     programs: "chmod",
-    word: /^([0-7]?777|[ugoa]*\+[rwx]*s|[2467][0-7]{3}|a\+rwx)$/,
+    word: /^(0*[0-7]?777|([^=+-]*,)?[ugoa]*[+=][rwxXt]*s[rwxXst]*|0*[2-7][0-7]{3}|[ug]*[oa][ugoa]*[+=][rx]*w[rwxst]*)$/,
   },
   { intent: "process.kill", programs: "kill pkill killall" },
   { intent: "system.stop", programs: "shutdown reboot halt poweroff" },
@@ -153,6 +188,11 @@ export const intentRules: readonly IntentRule[] = [
     verb: /^(pub )?publish\b/,
   },
   { intent: "package.publish", programs: "deno", verb: /^publish\b/ },
+  {
+    intent: "package.publish",
+    programs: "python python2 python3",
+    line: / -m ?(twine upload|flit publish|hatch publish|poetry publish) /,
+  },
   { intent: "package.publish", programs: "twine", verb: /^upload\b/ },
   { intent: "package.publish", programs: "gem helm oras crane", verb: /^push\b/ },
   {
@@ -163,8 +203,8 @@ export const intentRules: readonly IntentRule[] = [
   {
     intent: "package.publish",
     programs: "docker podman nerdctl",
-    verb: /^(buildx )?build\b/,
-    option: /^--push$/,
+    verb: /^((buildx|image|compose) )?(build|bake)\b/,
+    word: /^--push(=true)?$|type=registry|push=true/,
   },
   { intent: "package.publish", programs: "skopeo", verb: /^(copy|sync)\b/ },
   { intent: "package.publish", programs: "dotnet nuget", verb: /^(nuget )?push\b/ },
@@ -213,6 +253,7 @@ export const intentRules: readonly IntentRule[] = [
     verb: /^(container:release|releases:rollback|pipelines:promote)\b/,
   },
   { intent: "deploy", programs: "git", verb: /^push (.* )?(heroku|dokku|production)\b/ },
+  { intent: "deploy", programs: "mkdocs mike hugo ng", verb: /^(gh-)?deploy\b/ },
   { intent: "deploy", programs: "argocd", verb: /^app (sync|rollback|set)\b/ },
   { intent: "deploy", programs: "flux", verb: /^reconcile\b/ },
   { intent: "deploy", programs: "nomad", verb: /^(job )?run\b/ },

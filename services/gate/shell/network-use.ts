@@ -112,6 +112,13 @@ function keepsFile({ program, argv }: SimpleCommand): boolean {
   );
 }
 
+/** Whether a client of a store of another language than SQL reads its commands from the input. */
+export const takesDatabaseInput = ({ program, input }: SimpleCommand): boolean =>
+  input !== "inherited" &&
+  /^(?:redis-cli|valkey-cli|keydb-cli|mongo|mongosh|cqlsh|etcdctl|influx|cypher-shell|neo4j-shell)$/.test(
+    program,
+  );
+
 /** What kinds of programs run: a policy that closes the network looks at these, not at names. */
 export function toProgramSignals({ commands }: ParsedCommand): string[] {
   return [...new Set(commands.map(({ risk }) => risk))].flatMap((risk) => SIGNALS[risk] ?? []);

@@ -1,3 +1,4 @@
+import { toKnownName } from "./full-words.ts";
 import type { ParsedCommand, SimpleCommand, Word } from "./parsed-command.ts";
 
 /** The words of one command as every rule sees them: the resolved name first, words that are not fixed as `undefined`. */
@@ -16,7 +17,7 @@ export type CommandPattern = readonly [program: string, ...words: string[]];
 
 /** True if the command may be what a deny rule names: a word that is not fixed may be anything. */
 export function mayMatch(command: SimpleCommand, pattern: CommandPattern): boolean {
-  if (command.program !== pattern[0]) return false;
+  if (toKnownName(command.program) !== pattern[0]) return false;
   let at = 1;
   let isAfterOption = false;
   for (const word of command.argv) {

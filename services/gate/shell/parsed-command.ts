@@ -11,6 +11,8 @@ export type ParsedCommand = {
   readonly reads: readonly string[];
   /** Words that name what is read, but not which file. A fact for rules; it makes nothing opaque. */
   readonly unresolvedReads: readonly string[];
+  /** Those among them of which the text does not even fix the last name. */
+  readonly unknownReads: readonly string[];
   /** Files whose content is code that runs: their digests belong into the plan. Resolved where the directory is known. */
   readonly operands: readonly string[];
   readonly assignments: readonly Assignment[];
@@ -27,6 +29,12 @@ export type Word =
       readonly source: string;
       /** The literal text in front of the first part that is not fixed. */
       readonly prefix: string;
+      /** The pattern of a glob, where it is written in another way: with quotes, or with braces around it. */
+      readonly glob?: string;
+      /** All that it can be, by the text: what a loop goes over. Only good to know what is read. */
+      readonly choices?: readonly Word[];
+      /** Which folder is not known, but the name in it is: `$DIR/package.json`. */
+      readonly isNameFixed?: boolean;
     };
 
 export type UnresolvedReason =

@@ -1,3 +1,5 @@
+import { TOOL_PATHS } from "./tool-paths.ts";
+
 /** Which operands of a program are paths that it writes or reads. */
 export type PathShape = {
   /** Options that take a value, so that the value is no operand. */
@@ -37,6 +39,7 @@ const READS_AFTER_PATTERN = shape("none", "file", {
 
 /** Paths by program; a program that is not here writes and reads what nobody knows. */
 export const PATH_TABLE: ReadonlyMap<string, PathShape> = new Map<string, PathShape>([
+  ...TOOL_PATHS,
   ["rm", shape("all", "tree", { unless: "--help --version" })],
   ["rmdir", shape("all", "tree")],
   ["unlink", shape("all", "file")],
@@ -97,8 +100,9 @@ export const PATH_TABLE: ReadonlyMap<string, PathShape> = new Map<string, PathSh
     "curl",
     shape("none", "file", {
       values:
-        "-o -O -d -H -X -u -A -e -b -c -F -T -m -w -x -K -D --output --data --data-raw --data-binary --header --request --user --user-agent --cookie --cookie-jar --form --upload-file --max-time --write-out --proxy --url --connect-timeout --retry --output-dir --dump-header --cacert --cert --key --config",
-      outputs: "-o -c -D --output --cookie-jar --dump-header",
+        "-o -O -d -H -X -u -A -e -b -c -F -T -m -w -x -K -D --output --data --data-raw --data-binary --header --request --user --user-agent --cookie --cookie-jar --form --upload-file --max-time --write-out --proxy --url --connect-timeout --retry --output-dir --dump-header --cacert --cert --key --config --trace --trace-ascii --stderr --libcurl --hsts --alt-svc --etag-save",
+      outputs:
+        "-o -c -D --output --cookie-jar --dump-header --trace --trace-ascii --stderr --libcurl --hsts --alt-svc --etag-save",
       into: "--output-dir",
     }),
   ],
@@ -106,8 +110,9 @@ export const PATH_TABLE: ReadonlyMap<string, PathShape> = new Map<string, PathSh
     "wget",
     shape("none", "file", {
       values:
-        "-O -P -o -a -U -t -T -i --output-document --directory-prefix --output-file --append-output --user-agent --header --post-data --post-file --tries --timeout --input-file",
-      outputs: "-O -o -a --output-document --output-file --append-output",
+        "-O -P -o -a -U -t -T -i --output-document --directory-prefix --output-file --append-output --user-agent --header --post-data --post-file --tries --timeout --input-file --save-cookies --hsts-file --warc-file --rejected-log",
+      outputs:
+        "-O -o -a --output-document --output-file --append-output --save-cookies --hsts-file --warc-file --rejected-log",
       into: "-P --directory-prefix",
     }),
   ],
@@ -120,7 +125,14 @@ export const PATH_TABLE: ReadonlyMap<string, PathShape> = new Map<string, PathSh
     }),
   ],
   ["scp", shape("last", "tree", { values: "-S -o -F -i -P -c -J -l", reads: "but_last" })],
-  ["patch", shape("all", "file", { values: "-p -i -d -o -r", outputs: "-o -r" })],
+  [
+    "patch",
+    shape("all", "file", {
+      values: "-p -i -d -o -r --input --directory --output --reject-file --strip",
+      outputs: "-o -r --output --reject-file",
+      into: "-d --directory",
+    }),
+  ],
   ["gzip", shape("all", "file", { values: "-S", unless: "-c --stdout -l -t" })],
   ["gunzip", shape("all", "file", { values: "-S", unless: "-c --stdout -l -t" })],
   ["zip", shape("all", "file", { values: "-x -i -n -b" })],
@@ -134,7 +146,6 @@ export const PATH_TABLE: ReadonlyMap<string, PathShape> = new Map<string, PathSh
     "tac",
     "nl",
     "base64",
-    "xxd",
     "od",
     "hexdump",
     "strings",

@@ -1,6 +1,11 @@
+import { toGitPaths } from "./git-words.ts";
 import { hasName, scanAllOptions } from "./options.ts";
 import type { OpaqueReason, Word, WrittenPath } from "./parsed-command.ts";
+import { toGateCandidates } from "./glob-candidates.ts";
+import { toHiddenReads } from "./hidden-reads.ts";
 import { PATH_TABLE } from "./path-table.ts";
+import { toSecretWords } from "./secret-words.ts";
+import { toTwoDashes } from "./tool-paths.ts";
 
 /** Joins and cleans a path as text: `.` and `..` vanish, links are for whoever sees the disk. */
 export function resolvePath(from: string, path: string): string {
@@ -23,6 +28,7 @@ export type PathEffects = {
   writes: WrittenPath[];
   reads: string[];
   unresolvedReads: string[];
+  unknownReads: string[];
   opaque: OpaqueReason[];
 };
 
@@ -47,7 +53,13 @@ export function toPaths(word: Word, directories: Directories): string[] | undefi
 
 /** Reads the paths that a program writes and reads from its words. */
 export function toPathEffects(program: string, args: readonly Word[], directories: Directories): PathEffects {
-  const effects: PathEffects = { writes: [], reads: [], unresolvedReads: [], opaque: [] };
+  const effects: PathEffects = {
+    writes: [],
+    reads: [],
+    unresolvedReads: [],
+    unknownReads: [],
+    opaque: [],
+  };
   const write = (word: Word, extent: WrittenPath["extent"]): void => {
     if (word.kind === "unresolved" && /^[<>]\(/.test(word.source)) return;
     const paths = toPaths(word, directories);
@@ -66,6 +78,8 @@ export function toPathEffects(program: string, args: readonly Word[], directorie
         folder === undefined
           ? undefined
           : toPaths({ kind: "literal", text: folder === "" ? "." : folder }, directories);
+      for (const path of (toGlobPaths(word, directories) ?? []).flatMap(toGateCandidates))
+        effects.writes.push({ path, extent, by: program });
       if (below !== undefined && word.kind === "unresolved" && !word.prefix.startsWith("~"))
         effects.writes.push(...below.map((path): WrittenPath => ({ path, extent: "tree", by: program })));
       else effects.opaque.push({ kind: "unresolved_path", detail: source, program, isWrite: true });
@@ -73,22 +87,36 @@ export function toPathEffects(program: string, args: readonly Word[], directorie
   };
   const read = (word: Word): void => {
     if (word.kind === "literal" && (word.text === "-" || word.text === "")) return;
-    if (word.kind === "unresolved" && /^[<>]\(/.test(word.source)) return;
-    const paths = toPaths(word, directories) ?? toGlobPaths(word, directories);
-    if (paths === undefined) effects.unresolvedReads.push(word.kind === "literal" ? word.text : word.source);
-    else effects.reads.push(...paths);
+    const found = toReads(word, directories);
+    effects.reads.push(...found.reads);
+    effects.unresolvedReads.push(...found.unresolvedReads);
+    if (!PRINTS_NO_CONTENT.test(program)) effects.unknownReads.push(...found.unknownReads);
   };
+  for (const word of toHiddenReads(program, args)) read(word);
   const here: Word = { kind: "literal", text: "." };
-  const special = SPECIAL.get(program);
+  const special = SPECIAL.get(program === "bsdtar" ? "tar" : program);
   if (special !== undefined) special(args, write, here);
+  for (const word of toSecretWords(program, args)) read(word);
+  if (program === "git") {
+    const { files, folders, reads } = toGitPaths(args);
+    files.forEach((word) => write(word, "file"));
+    folders.forEach((word) => write(word, "tree"));
+    reads.forEach(read);
+  }
   const shape = PATH_TABLE.get(program);
   if (shape === undefined) return effects;
-  const { options, operands } = scanAllOptions(args, shape.values);
+  const { options, operands } = scanAllOptions(
+    args.map((word) =>
+      word.kind === "literal" ? { ...word, text: toTwoDashes(program, word.text) } : word,
+    ),
+    shape.values,
+  );
   const has = (names: string | undefined): boolean => options.some(({ name }) => hasName(names, name));
   for (const { name, value } of options) {
     if (
       value !== undefined &&
       hasName(shape.outputs, name) &&
+      !has(shape.unless) &&
       !(value.kind === "literal" && value.text === "-")
     )
       write(value, "file");
@@ -114,6 +142,10 @@ export function toPathEffects(program: string, args: readonly Word[], directorie
             : undefined;
       if (target !== undefined && !isRemote(program, target)) write(target, shape.extent);
       if (program === "install" && has("-d --directory")) operands.forEach((word) => write(word, "tree"));
+      const into = isInto ? options.find(({ name }) => hasName(shape.into, name))?.value : target;
+      if (into !== undefined && (program !== "cp" || has("-r -R -a --recursive --archive")))
+        for (const path of toFilled(into, isInto ? operands : operands.slice(0, -1), program, directories))
+          effects.writes.push({ path, extent: "tree", by: program });
       if (shape.movesSources === true)
         (isInto ? operands : operands.slice(0, -1)).forEach((word) => write(word, "tree"));
       if (program === "rsync" && has("--remove-source-files"))
@@ -131,11 +163,66 @@ export function toPathEffects(program: string, args: readonly Word[], directorie
   return effects;
 }
 
+/**
+ * What copies lay into the current folder or one above it: by the name of each source, and `*` where a source brings
+ * names of its own.
+ */
+function toFilled(
+  into: Word,
+  sources: readonly Word[],
+  program: string,
+  directories: Directories,
+): string[] {
+  const folders = (toPaths(into, directories) ?? []).filter((folder) =>
+    directories?.some((here) => here === folder || here.startsWith(folder === "/" ? "/" : `${folder}/`)),
+  );
+  const names = sources.map((word) => {
+    const text = word.kind === "literal" ? word.text : (word.glob ?? word.source);
+    const bringsItsOwn = program === "rsync" ? /(^|\/)\.?\/?$/.test(text) : /(^|\/)\.\.?\/*$/.test(text);
+    const name = bringsItsOwn ? "*" : text.replace(/\/+$/, "").replace(/^.*\//, "");
+    return word.kind === "unresolved" && word.reason !== "glob" && word.reason !== "home" ? "*" : name;
+  });
+  return folders.flatMap((folder) =>
+    names.flatMap((name) => {
+      const path = `${folder === "/" ? "" : folder}/${name}`;
+      return [path, ...toGateCandidates(path)];
+    }),
+  );
+}
+
+/** Programs that tell of a file, but not what is in it. */
+const PRINTS_NO_CONTENT = /^(wc|stat|file|md5sum|sha\d+sum|ls|du|tree)$/;
+
+/** What a word that names a file reads: paths, or words that do not say which. */
+export function toReads(
+  word: Word,
+  directories: Directories,
+): Pick<PathEffects, "reads" | "unresolvedReads" | "unknownReads"> {
+  const none = { reads: [], unresolvedReads: [], unknownReads: [] };
+  if (word.kind === "unresolved" && /^[<>]\(/.test(word.source)) return none;
+  const paths = toPaths(word, directories) ?? toGlobPaths(word, directories);
+  if (paths !== undefined) return { ...none, reads: paths };
+  if (word.kind === "literal") return { ...none, unresolvedReads: [word.text] };
+  if (word.choices !== undefined) {
+    const each = word.choices.map((choice) => toReads(choice, directories));
+    return {
+      reads: each.flatMap(({ reads }) => reads),
+      unresolvedReads: each.flatMap(({ unresolvedReads }) => unresolvedReads),
+      unknownReads: each.flatMap(({ unknownReads }) => unknownReads),
+    };
+  }
+  const isPlainGlob = word.reason === "glob" && toGlobPaths(word, ["/"]) !== undefined;
+  const isUnknown = word.reason !== "home" && !isPlainGlob && word.isNameFixed !== true;
+  return { ...none, unresolvedReads: [word.source], unknownReads: isUnknown ? [word.source] : [] };
+}
+
 /** A glob as a path with its signs in it: `/project/src/*.ts`. Which files it finds is for whoever sees the disk. */
 function toGlobPaths(word: Word, directories: Directories): string[] | undefined {
-  if (word.kind !== "unresolved" || word.reason !== "glob" || /[$`'"\\]/.test(word.source)) return undefined;
-  if (/^[/~]/.test(word.source)) return [resolvePath("/", word.source)];
-  return directories?.map((directory) => resolvePath(directory, word.source));
+  if (word.kind !== "unresolved" || word.reason !== "glob") return undefined;
+  const glob = word.glob ?? word.source;
+  if (/[$`'"\\({]/.test(glob)) return undefined;
+  if (/^[/~]/.test(glob)) return [resolvePath("/", glob)];
+  return directories?.map((directory) => resolvePath(directory, glob));
 }
 
 /** `sed -i.bak`: the letters behind `-i` name the copy that is kept. */
@@ -172,8 +259,38 @@ function writeParents(word: Word, write: Write): void {
   }
 }
 
+const CMAKE_WRITES = /^(rm|remove|remove_directory|touch|copy|copy_if_different|copy_directory|rename|make_directory|create_symlink|create_hardlink)$/;
+
 /** Programs whose words are no plain list of options and operands. */
 const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: Word) => void> = new Map([
+  [
+    "cmake",
+    (args: readonly Word[], write: Write) => {
+      const [mode, verb, ...rest] = args;
+      if (mode?.kind !== "literal" || mode.text !== "-E" || verb?.kind !== "literal") return;
+      if (!CMAKE_WRITES.test(verb.text)) return;
+      const { operands } = scanAllOptions(rest, "");
+      (/^(copy|create)/.test(verb.text) ? operands.slice(-1) : operands).forEach((word) => write(word, "tree"));
+    },
+  ],
+  [
+    "protoc",
+    (args: readonly Word[], write: Write) => {
+      for (const { name, value } of scanAllOptions(args, "-I --proto_path").options)
+        if (value?.kind === "literal" && /_out$/.test(name))
+          write({ kind: "literal", text: value.text.replace(/^[^/.~]*:/, "") }, "tree");
+    },
+  ],
+  ...["docker", "podman"].map((name): [string, (args: readonly Word[], write: Write) => void] => [
+    name,
+    (args: readonly Word[], write: Write) => {
+      const { operands } = scanAllOptions(args, "-c -H --context --host --log-level");
+      const verbs = operands.map((word) => (word.kind === "literal" ? word.text : ""));
+      const at = verbs[0] === "cp" ? 1 : verbs[1] === "cp" ? 2 : 0;
+      const target = operands[at + 1];
+      if (at > 0 && target !== undefined && !/^[^/.~]+:/.test(verbs[at + 1] ?? "")) write(target, "tree");
+    },
+  ]),
   [
     "dd",
     (args: readonly Word[], write: Write) => {
@@ -237,13 +354,18 @@ const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: W
       const rest = isOld ? [{ kind: "literal", text: `-${first}` } as Word, ...args.slice(1)] : args;
       const { options } = scanAllOptions(
         rest,
-        "-f -C -T -X -b -I -F -g --file --directory --files-from --exclude-from --one-top-level",
+        "-f -C -T -X -b -I -F -g --file --directory --files-from --exclude-from --one-top-level --transform --xform",
       );
+      const isBsd = options.some(({ value }) => value?.kind === "literal" && /^([,/|#@]).*\1.*\1/.test(value.text));
       const has = (pattern: RegExp): boolean => options.some(({ name }) => pattern.test(name));
       const file = options.find(({ name }) => /^(-f|--file)$/.test(name))?.value;
       if (has(/^(-x|--extract|--get)$/)) {
         const folder = options.filter(({ name }) => /^(-C|--directory)$/.test(name)).at(-1)?.value;
         if (!has(/^(-O|--to-stdout)$/)) write(folder ?? here, "tree");
+        // Names in the archive are taken as they are, or changed on the way.
+        if (has(/^(-P|--absolute-names)$/)) write({ kind: "literal", text: "/" }, "tree");
+        if (has(/^(--transform|--xform)$/) || options.some(({ name }) => name === "-s" && isBsd))
+          write({ kind: "unresolved", reason: "variable", source: "--transform", prefix: "" }, "tree");
       }
       if (
         has(/^(-c|-r|-u|-A|--create|--append|--update|--delete)$/) &&
@@ -266,10 +388,14 @@ const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: W
     (args: readonly Word[], write: Write, here: Word) => {
       const { options } = scanAllOptions(
         args,
-        "-o -d -H -X -u -A -e -b -c -F -T -m -w -x -K --output --data --header --request --user",
+        "-o -d -H -X -u -A -e -b -c -F -T -m -w -x -K --output --data --header --request --user --write-out",
       );
       if (options.some(({ name }) => /^(-O|--remote-name|--remote-name-all|-J)$/.test(name)))
         write(here, "tree");
+      for (const { name, value } of options)
+        if (/^(-w|--write-out)$/.test(name) && value?.kind === "literal")
+          for (const [, file = ""] of value.text.matchAll(/%output\{(?:>>)?([^}]*)\}/g))
+            write({ kind: "literal", text: file }, "file");
     },
   ],
   [

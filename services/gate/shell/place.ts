@@ -17,6 +17,7 @@ export type Script = {
   readonly source: string;
   readonly constants: readonly { name: string; value: string; from: number }[];
   readonly textVariables: ReadonlySet<string>;
+  readonly bounded?: ReadonlyMap<string, readonly string[] | null> | undefined;
   readonly splitsOnBlanks: boolean;
   readonly setsHome: boolean;
 };
@@ -33,6 +34,8 @@ export function toBareScript(source: string): Script {
 export type Stdin = {
   readonly kind: Input;
   readonly text?: Word;
+  /** The names of files that come by a pipe, where the text bounds them. */
+  readonly names?: readonly Word[];
   /** What the command in front of a pipe prints. It is never read as a script: that stays opaque. */
   readonly piped?: Word;
 };

@@ -1,10 +1,12 @@
 import { toTextVariables } from "./arithmetic.ts";
+import { toBoundedVariables } from "./bounded-variables.ts";
 import { toConstants } from "./constants.ts";
 import { findDroppedText } from "./grammar-gaps.ts";
+import { isNameFilter, toListedNames } from "./hidden-reads.ts";
 import { toHereDocument } from "./here-document.ts";
 import { toSource } from "./launch.ts";
 import type { Assignment, ParsedCommand, Word } from "./parsed-command.ts";
-import { resolvePath, toPaths } from "./paths.ts";
+import { resolvePath, toPaths, toReads } from "./paths.ts";
 import type { Directories } from "./paths.ts";
 import { endsWord, hidesExpansion, toBacktickCode } from "./quoting.ts";
 import type { BashParser, SyntaxNode } from "./syntax-tree.ts";
@@ -65,6 +67,7 @@ export class SyntaxWalk extends CommandRunner {
       writes: [...this.writes.values()],
       reads: [...this.reads],
       unresolvedReads: [...this.unresolvedReads],
+      unknownReads: [...this.unknownReads],
       operands: [...this.operands],
       assignments: this.assignments,
       opaque: [...this.opaque.values()],
@@ -103,9 +106,14 @@ export class SyntaxWalk extends CommandRunner {
     const dropped = findDroppedText(parsed.root, text);
     if (dropped !== undefined) this.report("grammar_mismatch", dropped.text);
     const bare = toBareScript(text);
+    const constants = toConstants(parsed.root, this.toScope({ ...place, script: bare }, 0)).slice(0, 64);
     const script: Script = {
       ...bare,
-      constants: toConstants(parsed.root, this.toScope({ ...place, script: bare }, 0)).slice(0, 64),
+      constants,
+      bounded: toBoundedVariables(
+        parsed.root,
+        this.toScope({ ...place, script: { ...bare, constants } }, text.length),
+      ),
       textVariables: toTextVariables(parsed.root, text),
     };
     this.then(() =>
@@ -119,9 +127,11 @@ export class SyntaxWalk extends CommandRunner {
   }
 
   private toScope(place: Place, at: number): WordScope {
-    const { source, constants, splitsOnBlanks, setsHome } = place.script;
+    const { source, constants, splitsOnBlanks, setsHome, bounded } = place.script;
     return {
       source,
+      bounded,
+      keepsBraces: place.dialect === "posix",
       constants: new Map(
         constants.filter(({ from }) => from <= at).map(({ name, value }): [string, string] => [name, value]),
       ),
@@ -293,7 +303,14 @@ export class SyntaxWalk extends CommandRunner {
       const stage: Place =
         before === undefined
           ? inner
-          : { ...inner, stdin: { kind: "pipe", ...this.toPrinted(before, place) } };
+          : {
+              ...inner,
+              stdin: {
+                kind: "pipe",
+                ...this.toPrinted(before, place),
+                ...this.toNames(stages.slice(0, index), place),
+              },
+            };
       const isLast = index === stages.length - 1;
       return () => (isLast ? this.visitLast(child, stage, place.tail) : this.visit(child, stage));
     });
@@ -317,6 +334,19 @@ export class SyntaxWalk extends CommandRunner {
     if (program === "printf" && rest.length === 1 && /^[^%-][^%]*$/.test(rest[0] ?? ""))
       return { piped: { kind: "literal", text: rest[0] ?? "" } };
     return {};
+  }
+
+  /** The files whose names come out of the stages in front, where the text bounds them. */
+  private toNames(stages: readonly SyntaxNode[], place: Place): { readonly names?: readonly Word[] } {
+    const [first, ...filters] = stages.map((node) =>
+      node.type === "command" && !node.children.some(({ type }) => /_redirect$/.test(type))
+        ? toRuns(node.children).flatMap((run) => toWords(run, this.toScope(place, node.start)))
+        : [],
+    );
+    const [head, ...args] = first ?? [];
+    if (head?.kind !== "literal" || this.functions.size > 0 || !filters.every(isNameFilter)) return {};
+    const names = toListedNames(head.text, args);
+    return names === undefined ? {} : { names };
   }
 
   /** After `cd a &&` only the new directory is left; after the list both may be. */
@@ -476,8 +506,10 @@ export class SyntaxWalk extends CommandRunner {
       return;
     const paths = toPaths(word, place.shell.directories);
     if (/^<$|^<&$/.test(symbol)) {
-      for (const path of paths ?? []) this.reads.add(path);
-      if (paths === undefined) this.unresolvedReads.add(toSource(word));
+      const { reads, unresolvedReads, unknownReads } = toReads(word, place.shell.directories);
+      for (const path of reads) this.reads.add(path);
+      for (const text of unresolvedReads) this.unresolvedReads.add(text);
+      for (const text of unknownReads) this.unknownReads.add(text);
       return;
     }
     if (target.type === "process_substitution") return;
@@ -518,7 +550,10 @@ export class SyntaxWalk extends CommandRunner {
     const isLate = (run: readonly SyntaxNode[]): boolean => late.some((word) => word === run[0]);
     const runs = toRuns(parts);
     const words = [
-      ...runs.filter((run) => !isLate(run)).flatMap((run) => toWords(run, scope)),
+      // A name of a program is not made of braces.
+      ...runs
+        .filter((run) => !isLate(run))
+        .flatMap((run, index) => toWords(run, index === 0 ? { ...scope, keepsBraces: true } : scope)),
       ...dash,
       ...runs.filter(isLate).flatMap((run) => toWords(run, scope)),
     ];

@@ -1,3 +1,6 @@
+import { expandBraces } from "./brace-expansion.ts";
+import type { Sign } from "./brace-expansion.ts";
+import { toNamed } from "./hidden-reads.ts";
 import type { UnresolvedReason, Word } from "./parsed-command.ts";
 import { endsWord, hidesExpansion, toAnsiText, toDoubleQuoted, toUnquotedPieces } from "./quoting.ts";
 import type { SyntaxNode } from "./syntax-tree.ts";
@@ -11,13 +14,25 @@ export type WordScope = {
   /** Value of `$IFS` is the default one, so that splitting is known. */
   readonly splitsOnBlanks: boolean;
   readonly onMismatch: (detail: string) => void;
+  /** What variables can be that are no constants; null: nobody knows. Absent: anything may be anything. */
+  readonly bounded?: ReadonlyMap<string, readonly string[] | null> | undefined;
+  /** `sh` may leave braces as they stand. */
+  readonly keepsBraces?: boolean;
 };
 
 type Part =
   | { readonly kind: "text"; readonly text: string; readonly isQuoted: boolean }
   | { readonly kind: "split"; readonly text: string }
   | { readonly kind: "home" }
-  | { readonly kind: "unresolved"; readonly reason: UnresolvedReason };
+  | {
+      readonly kind: "unresolved";
+      readonly reason: UnresolvedReason;
+      readonly choices?: readonly string[];
+      readonly isQuoted?: boolean;
+      /** It brings a folder from outside of the text, and no more. */
+      readonly isFolder?: boolean;
+    };
+type Unresolved = Word & { readonly kind: "unresolved" };
 
 /** The words that one run of adjacent nodes becomes: none for an empty variable, several for one that is split. */
 export function toWords(nodes: readonly SyntaxNode[], scope: WordScope): Word[] {
@@ -32,7 +47,30 @@ export function toWords(nodes: readonly SyntaxNode[], scope: WordScope): Word[] 
       .split(/[ \t\n]+/)
       .filter((text) => text !== "")
       .map((text) => ({ kind: "literal", text }));
-  return [toWord(parts, source, scope)];
+  if (scope.keepsBraces === true || nodes.some(({ type }) => type === "variable_assignment"))
+    return [toWord(parts, source, scope)];
+  const words = expandBraces(parts.flatMap(toSigns));
+  if (words === undefined || words.length === 1) return [toWord(parts, source, scope)];
+  return words
+    .filter((signs) => signs.length > 0)
+    .map((signs) => toWord(toJoined(signs), source, scope, source));
+}
+
+const toSigns = (part: Part): Sign<Part>[] =>
+  part.kind === "text" && part.text !== "" && !part.isQuoted && /[{},]/.test(part.text)
+    ? [...part.text].map((text) => ({ text, isQuoted: false }))
+    : [{ part }];
+
+function toJoined(signs: readonly Sign<Part>[]): Part[] {
+  const parts: Part[] = [];
+  for (const sign of signs) {
+    const last = parts.at(-1);
+    if (sign.text === undefined) parts.push(sign.part);
+    else if (last?.kind === "text" && last.isQuoted === sign.isQuoted)
+      parts.splice(-1, 1, { ...last, text: last.text + sign.text });
+    else parts.push({ kind: "text", text: sign.text, isQuoted: sign.isQuoted });
+  }
+  return parts;
 }
 
 /** The one word that an assignment's value, a redirection's target or a quoted node becomes: never split. */
@@ -43,7 +81,83 @@ export function toSingleWord(node: SyntaxNode, scope: WordScope): Word {
   return toWord(parts, scope.source.slice(node.start, node.end), scope);
 }
 
-function toWord(parts: readonly Part[], source: string, scope: WordScope): Word {
+function toWord(parts: readonly Part[], source: string, scope: WordScope, braces?: string): Word {
+  const word = toBareWord(parts, source, scope);
+  if (word.kind === "literal" || word.reason === "home") return word;
+  const glob = word.reason === "glob" ? toGlob(parts, word, scope, braces !== undefined) : {};
+  return { ...word, ...glob, ...toChoices(parts, source, scope), ...toFixedName(parts) };
+}
+
+/** The pattern, when the source is no good as one: a quoted sign counts as any. */
+function toGlob(
+  parts: readonly Part[],
+  word: Unresolved,
+  scope: WordScope,
+  isExpanded: boolean,
+): Pick<Unresolved, "glob"> {
+  if (!isExpanded && !/['"\\$]/.test(word.source)) return {};
+  let text = "";
+  for (const [index, part] of parts.entries()) {
+    if (part.kind === "unresolved") return {};
+    if (part.kind === "home") {
+      if (index > 0 || scope.home === null) return {};
+      text = scope.home ?? "~";
+    } else text += part.kind === "text" && part.isQuoted ? part.text.replace(/[*?[\]]/g, "?") : part.text;
+  }
+  return { glob: text };
+}
+
+const MAX_CHOICES = 64;
+
+function toChoices(parts: readonly Part[], source: string, scope: WordScope): Pick<Unresolved, "choices"> {
+  let made: Part[][] = [[]];
+  let isOpen = false;
+  for (const part of parts) {
+    if (part.kind !== "unresolved") {
+      made = made.map((before) => [...before, part]);
+      continue;
+    }
+    isOpen = true;
+    const choices = part.choices;
+    if (choices === undefined || choices.length * made.length > MAX_CHOICES) return {};
+    if (part.isQuoted !== true && (!scope.splitsOnBlanks || choices.some((text) => /\s/.test(text)))) return {};
+    made = made.flatMap((before) =>
+      choices.map((text): Part[] => [
+        ...before,
+        // The value of a loop may be a glob itself, and quotes around its use do not change what it was.
+        ...(/^~(\/|$)/.test(text)
+          ? [{ kind: "home" } as const, { kind: "text", text: text.slice(1), isQuoted: false } as const]
+          : [{ kind: "text", text, isQuoted: false } as const]),
+      ]),
+    );
+  }
+  if (!isOpen) return {};
+  return {
+    choices: made.map((choice) => {
+      const word = toBareWord(choice, source, scope);
+      return word.kind === "literal" || word.reason !== "glob"
+        ? word
+        : { ...word, ...toGlob(choice, word, scope, true) };
+    }),
+  };
+}
+
+/** Names that are secrets in one folder and ordinary in another. */
+const FOLDER_SECRETS = /^(config|credentials|environ|token|hosts\.yml|config\.json|auth\.json|known_hosts|db)$/i;
+
+function toFixedName(parts: readonly Part[]): Pick<Unresolved, "isNameFixed"> {
+  const last = parts.findLastIndex(({ kind }) => kind === "unresolved");
+  if (parts.some((part) => part.kind === "unresolved" && part.isFolder !== true)) return {};
+  const tail = parts.slice(last + 1);
+  if (tail.some(({ kind }) => kind !== "text")) return {};
+  const text = tail.map((part) => (part.kind === "text" ? part.text : "")).join("");
+  const name = /^\/(?:[^*?[\]{}()]*\/)?([^/*?[\]{}()]+)$/.exec(text)?.[1];
+  return last === -1 || name === undefined || FOLDER_SECRETS.test(name) || /^\.\.?$/.test(name)
+    ? {}
+    : { isNameFixed: true };
+}
+
+function toBareWord(parts: readonly Part[], source: string, scope: WordScope): Word {
   let text = "";
   // The word with every quoted character hidden: what globs, braces and the tilde are looked for in.
   let mask = "";
@@ -133,10 +247,12 @@ function toParts(
     case "expansion":
       return [toVariablePart(node, text, scope, isQuoted)];
     case "command_substitution":
+      return [toSubstitutionPart(text, scope, isQuoted)];
     case "process_substitution":
       return [{ kind: "unresolved", reason: "substitution" }];
     case "arithmetic_expansion":
-      return [{ kind: "unresolved", reason: "arithmetic" }];
+      // Digits, whichever they are.
+      return [{ kind: "unresolved", reason: "arithmetic", choices: ["0"] }];
     case "array":
     case "subscript":
       return [{ kind: "unresolved", reason: "syntax" }];
@@ -181,5 +297,34 @@ function toVariablePart(node: SyntaxNode, text: string, scope: WordScope, isQuot
   if (constant !== undefined && (plain !== undefined || constant !== ""))
     return isQuoted ? { kind: "text", text: constant, isQuoted: true } : { kind: "split", text: constant };
   if (plain === "HOME" && !scope.constants.has("HOME")) return { kind: "home" };
-  return { kind: "unresolved", reason: "variable" };
+  const unknown = { kind: "unresolved", reason: "variable" } as const;
+  if (/^\$(?:[$?#!]|\{[$?#!]\})$/.test(text)) return { ...unknown, choices: ["0"] };
+  if (plain === undefined || scope.bounded === undefined) return unknown;
+  const values = scope.bounded.get(plain);
+  if (values === null) return unknown;
+  if (values !== undefined) return { ...unknown, choices: values, isQuoted };
+  if (plain === "PWD") return { ...unknown, choices: ["."] };
+  if (/^(RANDOM|SRANDOM|SECONDS|LINENO|UID|EUID|PPID)$/.test(plain)) return { ...unknown, choices: ["0"] };
+  return { ...unknown, isFolder: true };
+}
+
+const toPlain = (word: Word): string => (word.kind === "literal" ? word.text : word.source);
+
+/** What a substitution prints, where everybody knows it: numbers, and the folder of the work. */
+function toSubstitutionPart(text: string, scope: WordScope, isQuoted: boolean): Part {
+  const code = text.replace(/^\$\(|^`|\)$|`$/g, "").trim();
+  const unknown = { kind: "unresolved", reason: "substitution" } as const;
+  if (/^(?:pwd|seq|date|git|npm|find)\s*\(\)/m.test(scope.source)) return unknown;
+  if (/^pwd(?: -[LP])?$/.test(code)) return { ...unknown, choices: ["."] };
+  if (/^seq(?: -?\d+){1,3}$/.test(code) || /^date \+%[sYFmd]$/.test(code))
+    return { ...unknown, choices: ["0"], isQuoted };
+  const [, , found] =
+    /^(?:find(?: [\w./][\w./-]*)*(?: -type f)? -name|git ls-files(?: --)?) (['"]?)([\w.*?-]+)\1(?: -type f)?$/.exec(code) ??
+    [];
+  const [name] = found === undefined ? [] : toNamed(found);
+  if (name !== undefined && (name.kind === "literal" || name.reason === "glob"))
+    return { ...unknown, choices: [toPlain(name)], isQuoted };
+  return /^(?:git rev-parse --show-toplevel|npm (?:prefix|root))$/.test(code)
+    ? { ...unknown, isFolder: true }
+    : unknown;
 }
