@@ -4,6 +4,7 @@ import { isInside } from "./classify-paths.ts";
 import type { Finding, TouchedPath } from "./classified.ts";
 import type { SignalRule, SignalTest } from "./policy/policy.ts";
 import { toolFits } from "./policy/tool-pattern.ts";
+import { toKnownName } from "./shell/full-words.ts";
 import { mayMatch } from "./shell/normal-form.ts";
 import type { CommandPattern } from "./shell/normal-form.ts";
 import type { ParsedCommand, SimpleCommand } from "./shell/parsed-command.ts";
@@ -31,7 +32,7 @@ export function testSignals(
 ): { readonly held: readonly string[]; readonly findings: readonly Finding[] } {
   const held: string[] = [];
   const findings: Finding[] = [];
-  const ran = new Set(one.command?.commands.map(({ program }) => program));
+  const ran = new Set(one.command?.commands.map(({ program }) => toKnownName(program)));
   for (const { id, test, programs } of rulesOfTool(rules, one.tool)) {
     if (programs !== null && !programs.some((program) => ran.has(program))) continue;
     try {
