@@ -4,6 +4,7 @@ const knownTools: ReadonlyMap<string, string> = new Map([
   ["Bash", "shell.run"],
   ["apply_patch", "file.patch"],
   ["spawn_agent", "agent.spawn"],
+  ["update_plan", "todo.write"],
 ]);
 
 const serverPrefix = "mcp__";
