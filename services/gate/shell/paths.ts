@@ -274,6 +274,15 @@ const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: W
     },
   ],
   [
+    "jar",
+    (args: readonly Word[], write: Write, here: Word) => {
+      const [mode, file] = args;
+      if (mode?.kind !== "literal" || !/^-?[a-zA-Z0]+$/.test(mode.text)) return;
+      if (mode.text.includes("x")) write(here, "tree");
+      if (/[cu]/.test(mode.text) && mode.text.includes("f") && file !== undefined) write(file, "file");
+    },
+  ],
+  [
     "protoc",
     (args: readonly Word[], write: Write) => {
       for (const { name, value } of scanAllOptions(args, "-I --proto_path").options)
