@@ -70,7 +70,7 @@ export function approvalActions(configOf: (common: Common) => Promise<Config>): 
           ? state === undefined
             ? "nothing waits for a person"
             : `no approval is ${state}`
-          : renderList(listed);
+          : renderList(common.screen, listed);
       return { json: listed, text };
     },
     async approvalsShow(common, { id, tokenFile }) {
@@ -113,7 +113,7 @@ function parse<T extends z.ZodType>(schema: T, body: unknown): z.output<T> {
 
 const messageMaxChars = 60;
 
-function renderList(listed: readonly Approval[]): string {
+function renderList(screen: Screen, listed: readonly Approval[]): string {
   return toTable(
     ["APPROVAL", "STATE", "TOOL", "RISK", "ASKED BY", "EXPIRES", "WHY"],
     listed.map((one) => [
@@ -125,6 +125,7 @@ function renderList(listed: readonly Approval[]): string {
       toMinute(one.expires_at),
       one.message.length > messageMaxChars ? `${one.message.slice(0, messageMaxChars - 1)}…` : one.message,
     ]),
+    screen.columns,
   );
 }
 

@@ -59,6 +59,7 @@ export function capabilityActions(configOf: (common: Common) => Promise<Config>)
           one.tool,
           cut(one.resource ?? ""),
         ]),
+        common.screen.columns,
       );
       return { json: listed, text: table };
     },

@@ -2,10 +2,13 @@ import { join } from "node:path";
 import { systemClock } from "../platform/clock.ts";
 import type { Actions, Common } from "../cli/actions.ts";
 import type { Report } from "../cli/report.ts";
+import { toTable } from "../cli/report.ts";
+import type { Screen } from "../cli/screen.ts";
 import { checkSchemas, renderCheck } from "../contracts/check.ts";
 import { generateSchemas, renderGenerate } from "../contracts/generate.ts";
 import { acceptHistory, renderAccept } from "../contracts/history.ts";
-import { listSchemas, renderList } from "../contracts/list.ts";
+import type { SchemaLine } from "../contracts/list.ts";
+import { listSchemas } from "../contracts/list.ts";
 import { registerSchemas, renderRegister } from "../contracts/register.ts";
 import { renderShow, showSchema } from "../contracts/show.ts";
 import type { TopicPlan } from "../contracts/topics.ts";
@@ -42,7 +45,7 @@ export function contractActions(
         config?.databaseUrls.contracts === undefined ? null : serviceDatabase(config, "contracts");
       try {
         const lines = await listSchemas(database).catch(() => listSchemas(null));
-        return { json: lines, text: renderList(lines).trimEnd() };
+        return { json: lines, text: renderList(common.screen, lines) };
       } finally {
         await database?.end();
       }
@@ -122,4 +125,19 @@ async function withPlan(
   } finally {
     await admin.close();
   }
+}
+
+function renderList(screen: Screen, lines: readonly SchemaLine[]): string {
+  return toTable(
+    ["TYPE", "VERSION", "ID", "CLASS", "OWNER", "WHAT"],
+    lines.map((one) => [
+      one.type,
+      one.version,
+      one.schemaId === null ? "-" : String(one.schemaId),
+      one.class,
+      one.owner,
+      one.summary,
+    ]),
+    screen.columns,
+  );
 }

@@ -13,6 +13,7 @@ import { toTokenAmounts } from "../../processors/cost/words.ts";
 import { Fault } from "../../schemas/faults.ts";
 import type { Actions, Common } from "../cli/actions.ts";
 import { toTable } from "../cli/report.ts";
+import type { Screen } from "../cli/screen.ts";
 import { systemClock } from "../platform/clock.ts";
 import type { Config } from "../platform/config.ts";
 import type { Database } from "../platform/postgres.ts";
@@ -55,7 +56,7 @@ export function costActions(place: Place, configOf: (common: Common) => Promise<
           currency: "USD",
           ...report,
         },
-        text: renderCostReport(by, name, report),
+        text: renderCostReport(by, name, report, common.screen.columns),
       };
     },
     async costBudgets(common, { tenant }) {
@@ -64,7 +65,7 @@ export function costActions(place: Place, configOf: (common: Common) => Promise<
         loadBudgets(database, { day, tenantId: tenant ?? null }),
       );
       const isOver = lines.some((one) => one.hard_micros !== null && one.spent_micros >= one.hard_micros);
-      return { json: lines, text: renderBudgets(lines), exit: isOver ? 1 : 0 };
+      return { json: lines, text: renderBudgets(common.screen, lines), exit: isOver ? 1 : 0 };
     },
     async costCheck(common) {
       const { prices, budgets } = await loadCostSettings(await configOf(common), place);
@@ -172,7 +173,7 @@ export function toCorrectionAccount(call: BookedCall): string {
   });
 }
 
-function renderBudgets(lines: readonly BudgetLine[]): string {
+function renderBudgets(screen: Screen, lines: readonly BudgetLine[]): string {
   if (lines.length === 0) return "nothing was spent in the periods that run";
   const show = (micros: bigint | null): string => (micros === null ? "" : toDecimal(micros));
   return toTable(
@@ -192,5 +193,6 @@ function renderBudgets(lines: readonly BudgetLine[]): string {
           ? "over soft"
           : "",
     ]),
+    screen.columns,
   );
 }

@@ -3,7 +3,7 @@ import type { CostLine, CostReport } from "../../processors/cost/queries.ts";
 import { toTable } from "../cli/report.ts";
 
 /** A report as an aligned table, its total last, and what has no price below it. */
-export function renderCostReport(by: string, period: string, report: CostReport): string {
+export function renderCostReport(by: string, period: string, report: CostReport, columns?: number): string {
   const { lines, total } = report;
   const table = toTable(
     [
@@ -21,6 +21,7 @@ export function renderCostReport(by: string, period: string, report: CostReport)
       "UNPRICED",
     ],
     [...lines, total].map(toCells),
+    columns,
   );
   const shown = lines.length === 0 ? `nothing was used in ${period}` : `${period}, by ${by}\n\n${table}`;
   return [shown, ...toNotes(total)].join("\n\n");

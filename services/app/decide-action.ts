@@ -5,6 +5,7 @@ import type { GateAnswer, GateRequest } from "../../schemas/gate.ts";
 import { gateAnswerSchema, gateRequestSchema } from "../../schemas/gate.ts";
 import type { Common } from "../cli/actions.ts";
 import type { Report } from "../cli/report.ts";
+import { wrapText } from "../cli/report.ts";
 import type { Ruling } from "../gate/ruling.ts";
 import type { NeutralFacts } from "../gate/simulate-record.ts";
 import { toFacts } from "../gate/simulate-record.ts";
@@ -44,7 +45,11 @@ export async function decideAction(
     text: [
       `${answer.decision} ${answer.reason_code}`,
       answer.message,
-      `rules: ${answer.matched_rules.join(", ") || "none"} · policy ${answer.policy_revision}`,
+      wrapText(
+        `rules: ${answer.matched_rules.join(", ") || "none"} · policy ${answer.policy_revision}`,
+        common.screen.columns,
+        "  ",
+      ),
     ].join("\n"),
     exit: answer.decision === "allow" || answer.decision === "modify" ? 0 : 4,
   };

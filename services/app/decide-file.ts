@@ -157,6 +157,7 @@ export function renderJudged(screen: Screen, judged: readonly JudgedRequest[]): 
       cut(one.asked.name),
       one.answer.matched_rules.join(" "),
     ]),
+    screen.columns,
   );
   return {
     json: {

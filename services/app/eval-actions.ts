@@ -11,6 +11,7 @@ import { listEpisodes, readEpisodes } from "../../processors/eval/queries.ts";
 import { Fault } from "../../schemas/faults.ts";
 import type { Actions, Common } from "../cli/actions.ts";
 import { toTable } from "../cli/report.ts";
+import type { Screen } from "../cli/screen.ts";
 import { datasetFormats } from "../exporters/eval/dataset-writer.ts";
 import { exportDataset } from "../exporters/eval/export-dataset.ts";
 import { splitNames, toShares } from "../exporters/eval/splits.ts";
@@ -67,6 +68,7 @@ export function evalActions(configOf: (common: Common) => Promise<Config>): Eval
             row.labels.join(" ") || "-",
             toLine(row.goal ?? "-"),
           ]),
+          common.screen.columns,
         );
         return { json: rows, text: rows.length === 0 ? "no episodes" : text };
       }),
@@ -95,6 +97,7 @@ export function evalActions(configOf: (common: Common) => Promise<Config>): Eval
       const files = toTable(
         ["FILE", "ROWS"],
         manifest.files.map((file) => [file.name, String(file.rows)]),
+        common.screen.columns,
       );
       const what = `version ${manifest.version}, ${String(manifest.rows)} episodes in ${String(manifest.leakage_groups)} groups, as recorded until ${manifest.until}`;
       return { json: manifest, text: `${files}\n\n${what}` };
@@ -107,7 +110,7 @@ export function evalActions(configOf: (common: Common) => Promise<Config>): Eval
           ? await tallyDatabase(common, tenant, until, expected)
           : (await readScoredEpisodes(file)).reduce(addToTally, emptyTally);
       const metrics = toMetrics(tally);
-      return { json: { ...metrics, formulas }, text: renderMetrics(metrics) };
+      return { json: { ...metrics, formulas }, text: renderMetrics(common.screen, metrics) };
     },
   };
 
@@ -147,7 +150,7 @@ const names: Readonly<Record<keyof typeof formulas, string>> = {
   recovery: "recovery",
 };
 
-function renderMetrics(metrics: Metrics): string {
+function renderMetrics(screen: Screen, metrics: Metrics): string {
   const keys = Object.keys(names) as (keyof typeof formulas)[];
   const table = toTable(
     ["METRIC", "VALUE", "FROM"],
@@ -159,6 +162,7 @@ function renderMetrics(metrics: Metrics): string {
         `${String(numerator)}/${String(denominator)}`,
       ];
     }),
+    screen.columns,
   );
   const legend = keys.map((key) => `${names[key]} = ${formulas[key]}`).join("\n");
   return `${String(metrics.episodes)} episodes\n\n${table}\n\n${legend}`;

@@ -98,7 +98,10 @@ export function renderExplanation(screen: Screen, one: Explanation): string {
   lines.push(
     rows.length === 0
       ? "no rule of any stage spoke: what nobody allows is denied"
-      : paintDecisions(screen, toTable(["STAGE", "", "RULE", "SAYS", "REASON", "MESSAGE"], rows)),
+      : paintDecisions(
+          screen,
+          toTable(["STAGE", "", "RULE", "SAYS", "REASON", "MESSAGE"], rows, screen.columns),
+        ),
   );
   const won = one.stages.flatMap(({ rules }) => rules.filter((rule) => rule.won !== null));
   for (const rule of won) lines.push("", `► ${rule.rule} decides: ${rule.won ?? ""}`);

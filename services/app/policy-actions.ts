@@ -74,6 +74,7 @@ export function policyActions(configOf: (common: Common) => Promise<Config>): Po
             row.activated_at === null ? "never" : toMinute(row.activated_at),
             row.activated_by ?? "",
           ]),
+          common.screen.columns,
         );
         return { json: rows, text: `${table}\n* is in force` };
       }),
@@ -100,6 +101,7 @@ export function policyActions(configOf: (common: Common) => Promise<Config>): Po
               String(text.split("\n").length - 1),
               String(Buffer.byteLength(text)),
             ]),
+            common.screen.columns,
           )}\n\nshow one with --file <path>`,
         };
       }),

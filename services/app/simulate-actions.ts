@@ -50,7 +50,11 @@ export function simulateActions(configOf: (common: Common) => Promise<Config>): 
           await findBundle(after, records.database),
         ];
         const differences = diffBundles(left.files, right.files);
-        const text = [differences.length === 0 ? "the bundles say the same" : renderDifferences(differences)];
+        const text = [
+          differences.length === 0
+            ? "the bundles say the same"
+            : renderDifferences(common.screen, differences),
+        ];
         let report: SimulationReport | null = null;
         if (isJudged) {
           const engine = await openPolicyEngine();

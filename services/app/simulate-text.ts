@@ -37,6 +37,7 @@ export function renderSimulation(screen: Screen, report: SimulationReport): stri
           String(count),
           before === after ? "" : "changed",
         ]),
+        screen.columns,
       ),
     );
   }
@@ -52,6 +53,7 @@ export function renderSimulation(screen: Screen, report: SimulationReport): stri
           `${one.after.decision} ${one.after.reason_code}`,
           [...one.appeared.map((rule) => `+${rule}`), ...one.disappeared.map((rule) => `-${rule}`)].join(" "),
         ]),
+        screen.columns,
       ) + (left > 0 ? `\n${String(left)} more; list them with --details ${String(report.changed)}` : ""),
     );
   }
@@ -63,6 +65,7 @@ export function renderSimulation(screen: Screen, report: SimulationReport): stri
         moved
           .slice(0, rulesMax)
           .map((rule) => [rule.rule, String(rule.before), String(rule.after), String(rule.in_changed)]),
+        screen.columns,
       ) + (moved.length > rulesMax ? `\n${String(moved.length - rulesMax)} more with --json` : ""),
     );
   }
@@ -88,7 +91,7 @@ function renderReproduction({ reproduced, partial, left_out: leftOut }: Simulati
 const valueMaxChars = 60;
 
 /** Two bundles' differences, for a terminal. */
-export function renderDifferences(differences: readonly BundleDifference[]): string {
+export function renderDifferences(screen: Screen, differences: readonly BundleDifference[]): string {
   return toTable(
     ["", "WHERE", "WHAT", "CHANGE"],
     differences.map(({ change, where, what, parts }) => [
@@ -97,6 +100,7 @@ export function renderDifferences(differences: readonly BundleDifference[]): str
       what,
       change === "changed" ? parts.map(toPart).join("; ") : change,
     ]),
+    screen.columns,
   );
 }
 

@@ -8,6 +8,7 @@ import { bindQuestion, parseQuestion } from "../analytics/question.ts";
 import { loadViews, renderViews } from "../analytics/views.ts";
 import type { Actions, Common } from "../cli/actions.ts";
 import { toTable } from "../cli/report.ts";
+import type { Screen } from "../cli/screen.ts";
 import type { Config, DatabaseUser } from "../platform/config.ts";
 import type { Database } from "../platform/postgres.ts";
 import type { Place } from "./place.ts";
@@ -75,7 +76,7 @@ export function sqlActions(place: Place, configOf: (common: Common) => Promise<C
         text:
           rows.length === 0
             ? "no row; `fabric analysts list` says who reads which tenant"
-            : toRows(question, rows),
+            : toRows(common.screen, question, rows),
         exit: rows.length === 0 ? 1 : 0,
       };
     },
@@ -123,7 +124,7 @@ export function sqlActions(place: Place, configOf: (common: Common) => Promise<C
           one.granted_by,
           one.can_login ? "" : "no login",
         ]);
-        const table = toTable(["LOGIN", "TENANT", "GRANTED", "BY", ""], rows);
+        const table = toTable(["LOGIN", "TENANT", "GRANTED", "BY", ""], rows, common.screen.columns);
         return { json: grants, text: rows.length === 0 ? "nobody reads any tenant" : table };
       }),
   };
@@ -139,11 +140,12 @@ export async function loadQuestions(dir: string): Promise<readonly Question[]> {
   );
 }
 
-function toRows(question: Question, rows: readonly Record<string, unknown>[]): string {
+function toRows(screen: Screen, question: Question, rows: readonly Record<string, unknown>[]): string {
   const names = question.columns.map((one) => one.name);
   return toTable(
     names.map((name) => name.toUpperCase()),
     rows.map((row) => names.map((name) => toCell(row[name]))),
+    screen.columns,
   );
 }
 

@@ -131,7 +131,7 @@ async function status(place: Place, common: Common) {
     text:
       servers.parts.length === 0 && services.length === 0
         ? `stack ${common.stack} is not up; start it with \`fabric up --detach\``
-        : `${toTable(["PART", "STATE", "PID", "LAG", "WHERE"], rows)}\n\nservers: ${servers.way === "docker" ? "on Docker" : "local processes"} · versions: ${Object.entries(
+        : `${toTable(["PART", "STATE", "PID", "LAG", "WHERE"], rows, common.screen.columns)}\n\nservers: ${servers.way === "docker" ? "on Docker" : "local processes"} · versions: ${Object.entries(
             servers.versions,
           )
             .map(([name, version]) => `${name} ${version}`)

@@ -44,7 +44,7 @@ export function takeoverActions(configOf: (common: Common) => Promise<Config>): 
       const body = await call({ method: "GET", path: `/v1/takeover?${query.toString()}` });
       const { items } = parse(z.object({ items: z.array(itemSchema) }), body);
       const nothing = state === undefined ? "nothing waits for a person" : `no item is ${state}`;
-      return { json: items, text: items.length === 0 ? nothing : renderItems(items) };
+      return { json: items, text: items.length === 0 ? nothing : renderItems(common.screen, items) };
     },
     async takeoverShow(common, { id, tokenFile }) {
       const call = await ask(common, tokenFile, readers);

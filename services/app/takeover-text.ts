@@ -76,7 +76,7 @@ export type ItemWithEvidence = z.output<typeof itemWithEvidenceSchema>;
 const titleMaxChars = 64;
 
 /** The queue as a table; words, not colours alone, tell what is late. */
-export function renderItems(items: readonly Item[]): string {
+export function renderItems(screen: Screen, items: readonly Item[]): string {
   return toTable(
     ["ITEM", "STATE", "DUE", "AGE", "TIMES", "HELD BY", "CAUSE", "WHAT"],
     items.map((one) => [
@@ -89,6 +89,7 @@ export function renderItems(items: readonly Item[]): string {
       one.cause.replaceAll("_", " "),
       one.title.length > titleMaxChars ? `${one.title.slice(0, titleMaxChars - 1)}…` : one.title,
     ]),
+    screen.columns,
   );
 }
 

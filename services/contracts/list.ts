@@ -37,29 +37,3 @@ export async function listSchemas(database: Tx | null): Promise<readonly SchemaL
     };
   });
 }
-
-/** For a person. */
-export function renderList(lines: readonly SchemaLine[]): string {
-  const table = [
-    ["TYPE", "VERSION", "ID", "CLASS", "OWNER", "WHAT"],
-    ...lines.map((one) => [
-      one.type,
-      one.version,
-      one.schemaId === null ? "-" : String(one.schemaId),
-      one.class,
-      one.owner,
-      one.summary,
-    ]),
-  ];
-  const widths =
-    table[0]?.map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0))) ?? [];
-  return table
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    )
-    .join("\n")
-    .concat("\n");
-}
