@@ -104,7 +104,7 @@ export function readShell(
 
 /** Names that nobody tells, laid into the working folder or one above it. */
 function fillsFolder({ path }: WrittenPath, workspace: string | undefined): boolean {
-  return workspace !== undefined && path.endsWith("/*") && isInside(workspace, path.slice(0, -2) || "/");
+  return workspace !== undefined && path.endsWith("/*") && `${workspace}/`.startsWith(path.slice(0, -1));
 }
 
 /** A setting by which `*` finds hidden files as well. */

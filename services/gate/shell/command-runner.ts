@@ -4,6 +4,7 @@ import { toFullWords, toKnownName } from "./full-words.ts";
 import { isKnownGit } from "./git-words.ts";
 import { toLaunches, toSource } from "./launch.ts";
 import type { Launch } from "./launch.ts";
+import { MadeLinks } from "./made-links.ts";
 import type { Assignment, Layer, OpaqueReason, SimpleCommand, Word, WrittenPath } from "./parsed-command.ts";
 import { resolvePath, toPathEffects, toPaths } from "./paths.ts";
 import { BUILTIN_NAMES, PROGRAM_TABLE, SYSTEM_DIRECTORIES } from "./program-table.ts";
@@ -32,6 +33,7 @@ export abstract class CommandRunner {
   protected readonly unknownReads = new Set<string>();
   protected readonly operands = new Set<string>();
   protected readonly opaque = new Map<string, OpaqueReason>();
+  protected readonly links = new MadeLinks();
   /** A function's or a loop's body was read with the directory of its definition. */
   protected keepsDirectories = false;
 
@@ -44,6 +46,23 @@ export abstract class CommandRunner {
   protected report(kind: OpaqueReason["kind"], detail: string, more: Partial<OpaqueReason> = {}): void {
     const reason: OpaqueReason = { kind, detail: detail.slice(0, 2_000), ...more };
     this.opaque.set(`${kind} ${reason.detail}`, reason);
+  }
+
+  /** What is touched through links that the text itself makes, whenever it makes them. */
+  protected followLinks(): void {
+    if (this.links.isEmpty) return;
+    for (const { path, extent, by } of [...this.writes.values()])
+      for (const real of this.links.follow(path, !/^(ln|rm|unlink|mv)$/.test(by)))
+        if (real === null) this.report("unresolved_path", path, { isWrite: true });
+        else this.addWrite({ path: real, extent, by });
+    for (const path of [...this.reads])
+      for (const real of this.links.follow(path, true))
+        if (real === null) {
+          this.unresolvedReads.add(path);
+          this.unknownReads.add(path);
+        } else this.reads.add(real);
+    for (const path of [...this.operands])
+      for (const real of this.links.follow(path, true)) if (real !== null) this.operands.add(real);
   }
 
   /** Steps run in the order given. */
@@ -119,7 +138,10 @@ export abstract class CommandRunner {
       where: place.where,
       input: place.stdin.kind,
       ...(inputText === undefined ? {} : { inputText }),
-      risk: program === "git" && !isKnownGit(argv) ? "unknown" : (PROGRAM_TABLE.get(toKnownName(program))?.risk ?? "unknown"),
+      risk:
+        program === "git" && !isKnownGit(argv)
+          ? "unknown"
+          : (PROGRAM_TABLE.get(toKnownName(program))?.risk ?? "unknown"),
     });
   }
 
@@ -220,8 +242,7 @@ export abstract class CommandRunner {
               };
         this.then(
           () => this.judgeAssignments(launch.assignments ?? [], outside),
-          () =>
-            this.interpret(withNames(launch.words, place.stdin.names), launch.assignments ?? [], moved),
+          () => this.interpret(withNames(launch.words, place.stdin.names), launch.assignments ?? [], moved),
         );
         return;
       }

@@ -108,7 +108,9 @@ const judgeGit: Judge = (args, program) => {
       );
       if (options.some(({ name }) => /^(-e|--edit)$/.test(name)))
         launches.push(toOpaque("unresolved_code", "the editor", program));
-      const isReading = options.some(({ name }) => /^(--get.*|--unset.*|--remove-section|-l|--list)$/.test(name));
+      const isReading = options.some(({ name }) =>
+        /^(--get.*|--unset.*|--remove-section|-l|--list)$/.test(name),
+      );
       const [first] = operands;
       const mode = first?.kind === "literal" ? first.text : "";
       if (mode === "edit") launches.push(toOpaque("unresolved_code", "the editor", program));
@@ -122,7 +124,8 @@ const judgeGit: Judge = (args, program) => {
       // A setting stays, and a later command runs it: it is asked for even where the text tells what it runs.
       if (/^alias\./i.test(key.text) || GIT_COMMAND_KEYS.test(key.text)) {
         launches.push(toOpaque("environment", `${key.text}=${toSource(value)}`, program));
-        if (value.kind === "literal") launches.push(...judgeGitConfig(literal(`${key.text}=${value.text}`), program));
+        if (value.kind === "literal")
+          launches.push(...judgeGitConfig(literal(`${key.text}=${value.text}`), program));
       }
       break;
     }

@@ -67,7 +67,9 @@ function toKnownOptions(program: string): readonly string[] {
 }
 
 /** Verbs that a program takes by their beginning, and what rules call them. */
-const VERBS: Readonly<Record<string, { readonly exact: string; readonly verbs: string; readonly least: number }>> = {
+const VERBS: Readonly<
+  Record<string, { readonly exact: string; readonly verbs: string; readonly least: number }>
+> = {
   npm: {
     least: 2,
     verbs:
@@ -120,7 +122,10 @@ export function toFullWords(program: string, words: readonly Word[]): readonly W
       if (module === null || word.kind !== "literal") return [word];
       areOptionsOver = true;
       const name = module[1] ?? "";
-      return [{ kind: "literal", text: "-m" }, ...(name === "" ? [] : [{ kind: "literal", text: name } as const])];
+      return [
+        { kind: "literal", text: "-m" },
+        ...(name === "" ? [] : [{ kind: "literal", text: name } as const]),
+      ];
     }
     if (!text.startsWith("-") && !isVerbFound && word.kind === "literal") {
       isVerbFound = true;

@@ -45,7 +45,8 @@ export function toGitCall(args: readonly Word[]): GitCall | undefined {
 export function isKnownGit(args: readonly Word[]): boolean {
   const call = toGitCall(args);
   if (call?.verb === undefined) return true;
-  if (call.verb === "subtree") return !call.rest.some((word) => word.kind === "literal" && word.text === "push");
+  if (call.verb === "subtree")
+    return !call.rest.some((word) => word.kind === "literal" && word.text === "push");
   return hasName(KNOWN, call.verb);
 }
 
@@ -100,7 +101,8 @@ export function toGitPaths(args: readonly Word[]): GitPaths {
   const target = (word: Word | undefined): void => {
     if (word !== undefined) folders.push(at(word));
   };
-  if (!/^(push|fetch|pull|clone|commit|config|grep|ls-files)$/.test(verb)) files.push(...value("--output --export-marks"));
+  if (!/^(push|fetch|pull|clone|commit|config|grep|ls-files)$/.test(verb))
+    files.push(...value("--output --export-marks"));
   if (verb === "archive" || verb === "shortlog") files.push(...value("-o"));
   if (verb === "format-patch") folders.push(...value("-o --output-directory"));
   if (verb === "checkout-index") folders.push(...value("--prefix"));
@@ -116,10 +118,14 @@ export function toGitPaths(args: readonly Word[]): GitPaths {
     if (call.folder !== undefined) folders.push(call.folder);
   }
   const isLogOfText =
-    verb === "log" && rest.some((word) => word.kind === "literal" && /^(-[a-z]*[puGSL]|--patch|--cc$|-c$)/.test(word.text));
+    verb === "log" &&
+    rest.some((word) => word.kind === "literal" && /^(-[a-z]*[puGSL]|--patch|--cc$|-c$)/.test(word.text));
   if (hasName(SHOWS, verb) || isLogOfText) {
     const isPattern = (word: Word, index: number): boolean =>
-      verb === "grep" && index === 0 && !options.some(({ name }) => name === "-e" || name === "-f") && word === operands[0];
+      verb === "grep" &&
+      index === 0 &&
+      !options.some(({ name }) => name === "-e" || name === "-f") &&
+      word === operands[0];
     operands.forEach((word, index) => {
       if (word.kind !== "literal" || isPattern(word, index)) return;
       // `HEAD:.env` and `:(top).env` name a file behind the colon.
@@ -128,7 +134,8 @@ export function toGitPaths(args: readonly Word[]): GitPaths {
     });
     reads.push(...value("--no-index"));
     if (verb === "diff" && options.some(({ name }) => name === "--no-index")) reads.push(...operands.map(at));
-    if (verb === "grep" && options.some(({ name }) => name === "--no-index")) reads.push(...operands.slice(1).map(at));
+    if (verb === "grep" && options.some(({ name }) => name === "--no-index"))
+      reads.push(...operands.slice(1).map(at));
   }
   if (/^(commit|tag|notes|merge)$/.test(verb))
     reads.push(...value("-F --file").filter((word) => word.kind !== "literal" || word.text !== "-"));

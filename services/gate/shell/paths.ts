@@ -106,9 +106,7 @@ export function toPathEffects(program: string, args: readonly Word[], directorie
   const shape = PATH_TABLE.get(program);
   if (shape === undefined) return effects;
   const { options, operands } = scanAllOptions(
-    args.map((word) =>
-      word.kind === "literal" ? { ...word, text: toTwoDashes(program, word.text) } : word,
-    ),
+    args.map((word) => (word.kind === "literal" ? { ...word, text: toTwoDashes(program, word.text) } : word)),
     shape.values,
   );
   const has = (names: string | undefined): boolean => options.some(({ name }) => hasName(names, name));
@@ -167,12 +165,7 @@ export function toPathEffects(program: string, args: readonly Word[], directorie
  * What copies lay into the current folder or one above it: by the name of each source, and `*` where a source brings
  * names of its own.
  */
-function toFilled(
-  into: Word,
-  sources: readonly Word[],
-  program: string,
-  directories: Directories,
-): string[] {
+function toFilled(into: Word, sources: readonly Word[], program: string, directories: Directories): string[] {
   const folders = (toPaths(into, directories) ?? []).filter((folder) =>
     directories?.some((here) => here === folder || here.startsWith(folder === "/" ? "/" : `${folder}/`)),
   );
@@ -259,7 +252,8 @@ function writeParents(word: Word, write: Write): void {
   }
 }
 
-const CMAKE_WRITES = /^(rm|remove|remove_directory|touch|copy|copy_if_different|copy_directory|rename|make_directory|create_symlink|create_hardlink)$/;
+const CMAKE_WRITES =
+  /^(rm|remove|remove_directory|touch|copy|copy_if_different|copy_directory|rename|make_directory|create_symlink|create_hardlink)$/;
 
 /** Programs whose words are no plain list of options and operands. */
 const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: Word) => void> = new Map([
@@ -270,7 +264,9 @@ const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: W
       if (mode?.kind !== "literal" || mode.text !== "-E" || verb?.kind !== "literal") return;
       if (!CMAKE_WRITES.test(verb.text)) return;
       const { operands } = scanAllOptions(rest, "");
-      (/^(copy|create)/.test(verb.text) ? operands.slice(-1) : operands).forEach((word) => write(word, "tree"));
+      (/^(copy|create)/.test(verb.text) ? operands.slice(-1) : operands).forEach((word) =>
+        write(word, "tree"),
+      );
     },
   ],
   [
@@ -365,7 +361,9 @@ const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: W
         rest,
         "-f -C -T -X -b -I -F -g --file --directory --files-from --exclude-from --one-top-level --transform --xform",
       );
-      const isBsd = options.some(({ value }) => value?.kind === "literal" && /^([,/|#@]).*\1.*\1/.test(value.text));
+      const isBsd = options.some(
+        ({ value }) => value?.kind === "literal" && /^([,/|#@]).*\1.*\1/.test(value.text),
+      );
       const has = (pattern: RegExp): boolean => options.some(({ name }) => pattern.test(name));
       const file = options.find(({ name }) => /^(-f|--file)$/.test(name))?.value;
       if (has(/^(-x|--extract|--get)$/)) {

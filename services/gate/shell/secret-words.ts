@@ -8,7 +8,8 @@ const OPENS_NOTHING =
 /** Programs whose first operand is a pattern or a script. */
 const PATTERN_FIRST = /^(e|f|z)?grep$|^(rg|ag|ack|sed|awk|gawk|mawk|nawk|jq|yq|tr|mlr|dasel|sd)$/;
 /** Options whose value names files that are left aside, or is a text. */
-const LEAVES_OUT = /^(--?(exclude|ignore|skip|glob|iglob|include|message|title|body|match|filter|not)[\w-]*)(=|$)/;
+const LEAVES_OUT =
+  /^(--?(exclude|ignore|skip|glob|iglob|include|message|title|body|match|filter|not)[\w-]*)(=|$)/;
 
 /** Literal words that name a file with secrets: whatever the program is, it may read them. */
 export function toSecretWords(program: string, args: readonly Word[]): Word[] {
@@ -20,7 +21,8 @@ export function toSecretWords(program: string, args: readonly Word[]): Word[] {
   )
     return [];
   const first =
-    PATTERN_FIRST.test(program) && !args.some((word) => word.kind === "literal" && /^(-e|-f|--regexp|--file)/.test(word.text))
+    PATTERN_FIRST.test(program) &&
+    !args.some((word) => word.kind === "literal" && /^(-e|-f|--regexp|--file)/.test(word.text))
       ? scanAllOptions(args, "-A -B -C -m -g -t --arg").operands[0]
       : undefined;
   return args.flatMap((word, index): Word[] => {
@@ -28,7 +30,8 @@ export function toSecretWords(program: string, args: readonly Word[]): Word[] {
     const before = args[index - 1];
     if (LEAVES_OUT.test(word.text)) return [];
     if (word.text.startsWith("!")) return [];
-    if (before?.kind === "literal" && (LEAVES_OUT.test(before.text) || /^-[xgm]$/.test(before.text))) return [];
+    if (before?.kind === "literal" && (LEAVES_OUT.test(before.text) || /^-[xgm]$/.test(before.text)))
+      return [];
     const path = word.text.replace(/^(--?[\w-]+=|[\w.-]+=)?@?/, "");
     return !/[\s$`]|:\/\//.test(path) && isSecretPath(path) ? [{ kind: "literal", text: path }] : [];
   });

@@ -27,7 +27,10 @@ const rewrites = (onlyWith: string | undefined, values = "", unless = ""): PathS
 const each = (names: string, shape: PathShape): [string, PathShape][] =>
   names.split(" ").map((name) => [name, shape]);
 
-const COMPILER = reads("-I -L -l -D -U -x -std -include -isystem -MF -MT -MQ -T -z -u -arch", "-o -MF -MD --output");
+const COMPILER = reads(
+  "-I -L -l -D -U -x -std -include -isystem -MF -MT -MQ -T -z -u -arch",
+  "-o -MF -MD --output",
+);
 
 /** Paths of text tools, compilers, archivers, formatters and clients, beside those of the path table. */
 export const TOOL_PATHS: readonly (readonly [string, PathShape])[] = [
@@ -38,7 +41,14 @@ export const TOOL_PATHS: readonly (readonly [string, PathShape])[] = [
     reads("-w -t -s -n -f -c -d -e -g -b -i -l -S --width --tabs --columns -A -B -C"),
   ),
   ["shuf", reads("-i -n --input-range --head-count --random-source", "-o --output")],
-  ["split", { ...reads("-a -b -C -l -n -t --suffix-length --bytes --lines --number --filter"), writes: "after_first", reads: "all" }],
+  [
+    "split",
+    {
+      ...reads("-a -b -C -l -n -t --suffix-length --bytes --lines --number --filter"),
+      writes: "after_first",
+      reads: "all",
+    },
+  ],
   ["csplit", reads("-b -n --suffix-format --digits", "", "-f --prefix")],
   ["iconv", reads("-f -t --from-code --to-code", "-o --output")],
   ["tac", reads("-s --separator")],
@@ -49,8 +59,21 @@ export const TOOL_PATHS: readonly (readonly [string, PathShape])[] = [
   ["pandoc", reads("-f -t --from --to", "-o --output --extract-media --log")],
   ["asciidoctor", builds("-o --out-file", "-D --destination-dir")],
   ["pdftotext", { ...reads("-f -l -r -x -y -W -H"), writes: "after_first" }],
-  ["openssl", builds("--out --keyout --writerand --CRLout --certout", "--outdir", "--in --inkey --key --pass --passin --passout --CA --CAkey --cert --config --extfile --rand")],
-  ["gpg", reads("-r -u --recipient --local-user --homedir --passphrase --keyserver", "-o --output --log-file --status-file --logger-file")],
+  [
+    "openssl",
+    builds(
+      "--out --keyout --writerand --CRLout --certout",
+      "--outdir",
+      "--in --inkey --key --pass --passin --passout --CA --CAkey --cert --config --extfile --rand",
+    ),
+  ],
+  [
+    "gpg",
+    reads(
+      "-r -u --recipient --local-user --homedir --passphrase --keyserver",
+      "-o --output --log-file --status-file --logger-file",
+    ),
+  ],
   ["age", reads("-r -R -i --recipient --identity", "-o --output")],
   ...each("gcc g++ cc c++ cpp clang clang++ gfortran", COMPILER),
   ...each("ld as nasm yasm", reads("-f -L -l -T", "-o -Map --output")),
@@ -58,16 +81,40 @@ export const TOOL_PATHS: readonly (readonly [string, PathShape])[] = [
   ["ar", { ...builds(""), writes: "after_first" }],
   ["rustc", reads("-L -C --crate-name --edition --crate-type --target --emit", "-o", "--out-dir")],
   ["rustfmt", rewrites(undefined, "--edition --config --config-path --color", "--check")],
-  ["go", builds("--o --coverprofile --cpuprofile --memprofile --trace --blockprofile", "--outputdir --C", "--tags --run --ldflags --count --timeout --mod")],
+  [
+    "go",
+    builds(
+      "--o --coverprofile --cpuprofile --memprofile --trace --blockprofile",
+      "--outputdir --C",
+      "--tags --run --ldflags --count --timeout --mod",
+    ),
+  ],
   ["gofmt", rewrites("-w --w", "-r -cpuprofile")],
   ["goimports", rewrites("-w --w", "-local")],
-  ["javac", builds("", "--d --s --h", "--cp --classpath --sourcepath --source --target --release --processorpath")],
+  [
+    "javac",
+    builds("", "--d --s --h", "--cp --classpath --sourcepath --source --target --release --processorpath"),
+  ],
   ["kotlinc", builds("--d")],
   ["jar", builds("-f --file", "-C")],
   ["javadoc", builds("", "--d")],
-  ["tsc", reads("-p --project --target --module --jsx --lib --types", "--outFile --tsBuildInfoFile --generateTrace --generateCpuProfile", "--outDir --declarationDir")],
+  [
+    "tsc",
+    reads(
+      "-p --project --target --module --jsx --lib --types",
+      "--outFile --tsBuildInfoFile --generateTrace --generateCpuProfile",
+      "--outDir --declarationDir",
+    ),
+  ],
   ["vue-tsc", reads("-p --project", "--outFile", "--outDir --declarationDir")],
-  ["esbuild", reads("--platform --format --target --loader --define --external", "--outfile --metafile", "--outdir --outbase --servedir")],
+  [
+    "esbuild",
+    reads(
+      "--platform --format --target --loader --define --external",
+      "--outfile --metafile",
+      "--outdir --outbase --servedir",
+    ),
+  ],
   ["swc", reads("--config-file", "-o --out-file", "-d --out-dir")],
   ["rollup", reads("-c --config -f --format -n --name", "-o --file", "-d --dir")],
   ["webpack", builds("--output-filename", "-o --output-path")],
@@ -79,7 +126,14 @@ export const TOOL_PATHS: readonly (readonly [string, PathShape])[] = [
   ["tailwindcss", reads("-i --input -c --config", "-o --output")],
   ["typedoc", builds("--json", "--out")],
   ["jsdoc", builds("", "-d --destination")],
-  ["protoc", reads("-I --proto_path", "-o --descriptor_set_out --dependency_out", "--js_out --ts_out --go_out --go-grpc_out --python_out --pyi_out --grpc_python_out --java_out --cpp_out --csharp_out --ruby_out --php_out --rust_out --kotlin_out --objc_out --dart_out --swift_out --doc_out --es_out --connect-es_out --grpc_out --x_out --validate_out --grpc-gateway_out --openapiv2_out")],
+  [
+    "protoc",
+    reads(
+      "-I --proto_path",
+      "-o --descriptor_set_out --dependency_out",
+      "--js_out --ts_out --go_out --go-grpc_out --python_out --pyi_out --grpc_python_out --java_out --cpp_out --csharp_out --ruby_out --php_out --rust_out --kotlin_out --objc_out --dart_out --swift_out --doc_out --es_out --connect-es_out --grpc_out --x_out --validate_out --grpc-gateway_out --openapiv2_out",
+    ),
+  ],
   ["flatc", reads("-I", "", "-o")],
   ["thrift", reads("--gen -I", "", "-o -out --out")],
   ["bison", reads("", "-o --output -d --defines -g --graph")],
@@ -90,49 +144,151 @@ export const TOOL_PATHS: readonly (readonly [string, PathShape])[] = [
   ...each("7z 7za 7zr", builds("", "-o -w")),
   ["bsdtar", builds("-f", "-C")],
   ["lz4", { ...reads("-B -D"), writes: "after_first" }],
-  ...each("bzip2 bunzip2 xz unxz lzma zstd unzstd", { ...rewrites(undefined, "-T -S -M", "-c --stdout -l --list -t --test"), extent: "file" }),
+  ...each("bzip2 bunzip2 xz unxz lzma zstd unzstd", {
+    ...rewrites(undefined, "-T -S -M", "-c --stdout -l --list -t --test"),
+    extent: "file",
+  }),
   ...each("dos2unix unix2dos", rewrites(undefined, "-c -i")),
   ["recode", rewrites(undefined)],
   ["sponge", rewrites(undefined)],
   ["perltidy", reads("-pro", "-o -b")],
-  ["black", rewrites(undefined, "-l -t -c --line-length --target-version --config --exclude --include --code", "--check --diff --version")],
-  ["isort", rewrites(undefined, "--profile -l --line-length --settings-path", "--check -c --check-only --diff --version")],
-  ["ruff", { ...rewrites("--fix --fix-only", "--select --ignore --config --line-length --target-version -o", ""), outputs: "-o --output-file" }],
+  [
+    "black",
+    rewrites(
+      undefined,
+      "-l -t -c --line-length --target-version --config --exclude --include --code",
+      "--check --diff --version",
+    ),
+  ],
+  [
+    "isort",
+    rewrites(
+      undefined,
+      "--profile -l --line-length --settings-path",
+      "--check -c --check-only --diff --version",
+    ),
+  ],
+  [
+    "ruff",
+    {
+      ...rewrites("--fix --fix-only", "--select --ignore --config --line-length --target-version -o", ""),
+      outputs: "-o --output-file",
+    },
+  ],
   ["autopep8", rewrites("-i --in-place --recursive")],
   ["yapf", rewrites("-i --in-place")],
   ["autoflake", rewrites("-i --in-place")],
   ["pyupgrade", rewrites(undefined)],
   ["codespell", rewrites("-w --write-changes")],
-  ["prettier", rewrites("-w --write", "--config --ignore-path --parser --plugin --log-level --loglevel --tab-width --print-width")],
-  ["eslint", { ...rewrites("--fix", "-c --config --ext --format -f --ignore-path --rulesdir --parser --rule"), outputs: "-o --output-file", into: "--cache-location --cache-file" }],
+  [
+    "prettier",
+    rewrites(
+      "-w --write",
+      "--config --ignore-path --parser --plugin --log-level --loglevel --tab-width --print-width",
+    ),
+  ],
+  [
+    "eslint",
+    {
+      ...rewrites("--fix", "-c --config --ext --format -f --ignore-path --rulesdir --parser --rule"),
+      outputs: "-o --output-file",
+      into: "--cache-location --cache-file",
+    },
+  ],
   ["stylelint", { ...rewrites("--fix", "--config --formatter"), outputs: "-o --output-file" }],
   ["biome", rewrites("--write --apply --apply-unsafe --fix", "--config-path")],
   ["clang-format", rewrites("-i --i", "--style -style")],
   ["clang-tidy", rewrites("--fix --fix-errors", "-p --checks")],
   ["shfmt", rewrites("-w --write", "-i -ln")],
-  ["rubocop", { ...rewrites("-a -A --auto-correct --autocorrect --autocorrect-all", "--config -c --only"), outputs: "-o --out" }],
+  [
+    "rubocop",
+    {
+      ...rewrites("-a -A --auto-correct --autocorrect --autocorrect-all", "--config -c --only"),
+      outputs: "-o --out",
+    },
+  ],
   ["ktlint", rewrites("-F --format")],
   ["google-java-format", rewrites("-i --replace")],
   ["swiftformat", rewrites(undefined, "--config --rules", "--lint")],
   ["php-cs-fixer", rewrites(undefined, "--config --rules", "--dry-run")],
   ["phpcbf", rewrites(undefined, "--standard")],
-  ["yq", { ...rewrites("-i --in-place --inplace", "-o -p --output-format --input-format --arg --argjson"), writes: "after_first", reads: "after_first", into: "-s --split-exp" }],
+  [
+    "yq",
+    {
+      ...rewrites("-i --in-place --inplace", "-o -p --output-format --input-format --arg --argjson"),
+      writes: "after_first",
+      reads: "after_first",
+      into: "-s --split-exp",
+    },
+  ],
   ["xmlstarlet", reads("-t -m -v -u -d -i -a -n -x")],
   ["dasel", builds("-o --out --write")],
   ["jo", builds("-o")],
-  ["cmake", builds("--graphviz --trace-redirect --profiling-output", "-B --install-prefix --prefix", "-S -G -D -A -T --build --target -j --parallel --preset --config -P -E -C")],
+  [
+    "cmake",
+    builds(
+      "--graphviz --trace-redirect --profiling-output",
+      "-B --install-prefix --prefix",
+      "-S -G -D -A -T --build --target -j --parallel --preset --config -P -E -C",
+    ),
+  ],
   ["ctest", builds("-O --output-log --output-junit", "--test-dir")],
   ["meson", builds("", "--prefix --destdir")],
-  ["npm", builds("", "--prefix --pack-destination --cache --globalconfig --userconfig -C", "-w --workspace --registry --tag --otp --loglevel --depth")],
+  [
+    "npm",
+    builds(
+      "",
+      "--prefix --pack-destination --cache --globalconfig --userconfig -C",
+      "-w --workspace --registry --tag --otp --loglevel --depth",
+    ),
+  ],
   ["pnpm", builds("", "-C --dir --prefix --pack-destination --store-dir", "--filter -F")],
   ["yarn", builds("-o --out", "--cwd --modules-folder --cache-folder")],
-  ["pip", builds("--log --report", "-t --target --prefix --root -d --dest --cache-dir -w --wheel-dir", "-r -c -i -e --index-url --extra-index-url")],
-  ["pip3", builds("--log --report", "-t --target --prefix --root -d --dest --cache-dir -w --wheel-dir", "-r -c -i -e --index-url --extra-index-url")],
-  ["cargo", builds("", "--target-dir --out-dir --artifact-dir --root", "-p --package --features --bin --test --example --manifest-path -Z -j")],
+  [
+    "pip",
+    builds(
+      "--log --report",
+      "-t --target --prefix --root -d --dest --cache-dir -w --wheel-dir",
+      "-r -c -i -e --index-url --extra-index-url",
+    ),
+  ],
+  [
+    "pip3",
+    builds(
+      "--log --report",
+      "-t --target --prefix --root -d --dest --cache-dir -w --wheel-dir",
+      "-r -c -i -e --index-url --extra-index-url",
+    ),
+  ],
+  [
+    "cargo",
+    builds(
+      "",
+      "--target-dir --out-dir --artifact-dir --root",
+      "-p --package --features --bin --test --example --manifest-path -Z -j",
+    ),
+  ],
   ["dotnet", builds("", "-o --output --artifacts-path", "-c --configuration -f --framework -r --runtime -v")],
-  ["pytest", builds("--junitxml --junit-xml --result-log --log-file", "--basetemp --rootdir", "-k -m -p -n -o -c --cov --maxfail --tb")],
-  ["jest", builds("--outputFile", "--coverageDirectory --cacheDirectory", "-t --testNamePattern -c --config")],
-  ["vitest", builds("--outputFile --outputFile.json", "--coverage.reportsDirectory", "-t --project --reporter -r --root")],
+  [
+    "pytest",
+    builds(
+      "--junitxml --junit-xml --result-log --log-file",
+      "--basetemp --rootdir",
+      "-k -m -p -n -o -c --cov --maxfail --tb",
+    ),
+  ],
+  [
+    "jest",
+    builds("--outputFile", "--coverageDirectory --cacheDirectory", "-t --testNamePattern -c --config"),
+  ],
+  [
+    "vitest",
+    builds(
+      "--outputFile --outputFile.json",
+      "--coverage.reportsDirectory",
+      "-t --project --reporter -r --root",
+    ),
+  ],
   ["coverage", builds("-o --data-file", "-d --directory")],
   ["make", builds("", "-C --directory", "-f -j -I --file --makefile -l -o -W")],
   ["sphinx-build", { ...builds("-w", "-d", "-b -c -D -j"), writes: "after_first", extent: "tree" }],
@@ -153,7 +309,18 @@ export const TOOL_PATHS: readonly (readonly [string, PathShape])[] = [
 ];
 
 /** Programs whose long options have one dash, or two: `openssl -out`, `go build -o`. */
-const ONE_DASH = new Set(["openssl", "go", "javac", "javadoc", "kotlinc", "gofmt", "goimports", "clang-format", "tsc", "vue-tsc"]);
+const ONE_DASH = new Set([
+  "openssl",
+  "go",
+  "javac",
+  "javadoc",
+  "kotlinc",
+  "gofmt",
+  "goimports",
+  "clang-format",
+  "tsc",
+  "vue-tsc",
+]);
 
 /** `-out` as `--out`, where a program reads both alike. */
 export function toTwoDashes(program: string, text: string): string {
