@@ -11,8 +11,8 @@ export interface Report {
 /** Longest rule under the last column, whose cells may run on. */
 const lastRuleMaxChars = 40;
 /** Narrowest column of prose that is cut, and that is wrapped. */
-const cutMinChars = 12;
-const wrapMinChars = 24;
+const cutMinChars = 20;
+const wrapMinChars = 14;
 const gap = "  ";
 
 type Rows = readonly (readonly string[])[];
