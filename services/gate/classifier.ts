@@ -1,9 +1,10 @@
 import type { GateRequest } from "../../schemas/gate.ts";
 import { createParse } from "./classify-command.ts";
 import { readFiles } from "./classify-files.ts";
-import { inputPartsMax, readParts, readResource, unreadable } from "./classify-input.ts";
+import { hasUnknownField, inputPartsMax, readParts, readResource, unreadable } from "./classify-input.ts";
 import type { InputParts } from "./classify-input.ts";
-import { isInside, isResolved, toPatchPaths } from "./classify-paths.ts";
+import { isInside, isResolved, resolvePath, toPatchPaths } from "./classify-paths.ts";
+import type { PatchPath } from "./classify-paths.ts";
 import { nothingRead, toDistinct } from "./classify-reading.ts";
 import type { Reading } from "./classify-reading.ts";
 import { readShell, toSqlSignals } from "./classify-shell.ts";
@@ -89,6 +90,7 @@ function readRequest(
     ...tested.held,
   ]);
   if (entry?.tool.endsWith("*") === true) signals.add("tool.wildcard");
+  if (entry !== null && !parts.isTooLarge && hasUnknownField(entry, input)) signals.add("input.unknown-field");
   return {
     entry,
     effect: entry?.effect ?? "unknown",
@@ -123,6 +125,8 @@ function toFindings(request: GateRequest, entry: ToolEntry | null, parts: InputP
       message: `the tool \`${request.tool}\` is not in the catalogue; ask your platform team to list it`,
     });
   }
+  if (request.working_directory?.includes("\0") === true)
+    findings.push(unreadable("the working folder holds a NUL character"));
   if (parts.holdsPrototypeKey) findings.push(unreadable("the input has a key named `__proto__`"));
   if (parts.isTooLarge)
     findings.push(
@@ -166,11 +170,41 @@ function readTouched(
         reader.home,
       );
     case "patch":
-      return readFiles(request, entry, toPatchPaths(named), parts, reader.home);
+      return readFiles(request, entry, toPatchFiles(request, named, reader.home), parts, reader.home);
     case "url":
     case "text":
-      return { ...readFiles(request, entry, [], parts, reader.home), named };
+      return { ...readFiles(request, entry, toEntered(request), parts, reader.home), named };
   }
+}
+
+/** The files of a patch, below the folder that the call changes to as well. */
+function toPatchFiles(
+  { input, working_directory: here }: GateRequest,
+  named: readonly string[],
+  home: string | undefined,
+): PatchPath[] {
+  const paths = toPatchPaths(named);
+  const given = ["workdir", "cwd", "working_directory"].flatMap((field) => {
+    const value = Object.hasOwn(input, field) ? input[field] : undefined;
+    return typeof value === "string" && value !== "" ? [value] : [];
+  });
+  const entered = named.flatMap((text) => {
+    const before = text.slice(0, Math.max(0, text.search(/\*\*\* |^(?:---|diff) /m)));
+    return [...before.matchAll(/(?:^|[\s;&|(])(?:cd|pushd)\s+(?:--\s+)?["']?([^\s"';&|)]+)/g)].map(([, to = ""]) => to);
+  });
+  const folders = [...given, ...entered].slice(0, 16).map((folder) => resolvePath(here, home, folder));
+  return [
+    ...paths,
+    ...folders.flatMap((folder) =>
+      paths.map(({ path, isDelete }) => ({ path: resolvePath(folder, home, path), isDelete })),
+    ),
+  ];
+}
+
+/** The folder that a session is about to work in. */
+function toEntered({ tool, input }: GateRequest): PatchPath[] {
+  const path = tool === "workspace.enter" && Object.hasOwn(input, "path") ? input["path"] : undefined;
+  return typeof path === "string" && path !== "" ? [{ path, isDelete: false }] : [];
 }
 
 function toUrls(

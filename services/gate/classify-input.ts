@@ -74,3 +74,22 @@ export function readParts(input: JsonObject): InputParts {
   }
   return { texts, holdsPrototypeKey, isTooLarge: false };
 }
+
+/** Whether an input has a field that the tool's schema does not name, or a list's objects have one. */
+export function hasUnknownField(entry: ToolEntry, input: JsonObject): boolean {
+  const known = entry.knownFields;
+  if (known === undefined) return false;
+  const listed = [...known].flatMap((name) => (name.includes("[].") ? [name.replace(/\[\]\..*$/s, "")] : []));
+  return Object.keys(input).some((field) => {
+    if (!known.has(field)) return true;
+    const value = input[field];
+    return (
+      listed.includes(field) &&
+      Array.isArray(value) &&
+      value.some(
+        (one: Json) =>
+          typeof one === "object" && one !== null && Object.keys(one).some((name) => !known.has(`${field}[].${name}`)),
+      )
+    );
+  });
+}

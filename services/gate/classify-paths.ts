@@ -94,11 +94,15 @@ export function isResolved(path: string): boolean {
   return /^(?:\/|~\/|~$|[A-Za-z]:[\\/]|\\\\)/.test(path);
 }
 
+/** Folders of the system: nobody's work, whatever a request says. */
+const NO_WORKSPACE =
+  /^\/(?:bin|boot|dev|home|lib|lib64|opt|proc|root|run|sbin|srv|sys|usr|usr\/(?:bin|lib|local|sbin|share)|var|Users|System|Library)?$|^\/(?:etc|proc|sys|dev)(?:\/|$)/;
+
 /** Whether a resolved path lies in a folder. What cannot be resolved lies outside, and the root is no workspace. */
 export function isInside(path: string, folder: string | undefined): boolean {
   if (folder === undefined) return false;
   const root = folder.replace(/[/\\]+$/, "");
-  if (root === "" || /^[A-Za-z]:$/.test(root)) return false;
+  if (root === "" || /^[A-Za-z]:$/.test(root) || NO_WORKSPACE.test(cleanPath("/", root))) return false;
   const isWindows = isWindowsPath(root);
   const spelled = isWindows ? path.replaceAll("/", "\\").toLowerCase() : path;
   const within = isWindows ? root.replaceAll("/", "\\").toLowerCase() : root;

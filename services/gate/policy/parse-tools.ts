@@ -93,6 +93,7 @@ export function parseTools(file: string, text: string, problems: PolicyProblem[]
       volatile: one.volatile,
       constraints: one.constraints,
       inputProblems: schema?.ok === true ? schema.inputProblems : noInputProblems,
+      ...toKnownFields(one.schema),
     };
   });
   return {
@@ -143,3 +144,23 @@ export function parseHead(
 
 /** A JSON value, as YAML can write one. */
 export const jsonValue: z.ZodType<Json> = z.json();
+
+/** What the schema names at the top, and in the objects of lists there. */
+function toKnownFields(schema: unknown): Pick<ToolEntry, "knownFields"> {
+  const top = toProperties(schema);
+  const names = Object.entries(top).flatMap(([name, inner]) => [
+    name,
+    ...Object.keys(toProperties(toMember(inner, "items"))).map((field) => `${name}[].${field}`),
+  ]);
+  return names.length === 0 ? {} : { knownFields: new Set(names) };
+}
+
+const toMember = (value: unknown, name: string): unknown =>
+  typeof value === "object" && value !== null && Object.hasOwn(value, name)
+    ? (value as { readonly [key: string]: unknown })[name]
+    : undefined;
+
+function toProperties(schema: unknown): { readonly [name: string]: unknown } {
+  const properties = toMember(schema, "properties");
+  return typeof properties === "object" && properties !== null ? { ...properties } : {};
+}

@@ -24,6 +24,8 @@ export interface ToolEntry {
   readonly constraints: Constraints;
   /** Problems of an input with the tool's own JSON Schema, in words; empty when it validates or there is no schema. */
   readonly inputProblems: (input: JsonObject) => readonly string[];
+  /** Fields that the schema names, `list[].field` for those of a list's objects. Absent: no schema, or it names none. */
+  readonly knownFields?: ReadonlySet<string>;
 }
 
 /** A test on the texts, paths and addresses of a request; see `signals.yaml`. */

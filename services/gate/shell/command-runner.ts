@@ -52,7 +52,7 @@ export abstract class CommandRunner {
   protected followLinks(): void {
     if (this.links.isEmpty) return;
     for (const { path, extent, by } of [...this.writes.values()])
-      for (const real of this.links.follow(path, !/^(ln|rm|unlink|mv)$/.test(by)))
+      for (const real of this.links.follow(path, !/^(ln|rm|unlink)$/.test(by)))
         if (real === null) this.report("unresolved_path", path, { isWrite: true });
         else this.addWrite({ path: real, extent, by });
     for (const path of [...this.reads])
@@ -189,6 +189,7 @@ export abstract class CommandRunner {
     if (isInteger && place.script.textVariables.size > 0)
       this.report("arithmetic_text", argv.map(toSource).join(" "));
     if (place.where === "here") {
+      this.links.note(known, argv, place.shell.directories);
       const effects = toPathEffects(known, argv, place.shell.directories);
       for (const write of effects.writes) this.addWrite(write);
       for (const read of effects.reads) this.reads.add(read);

@@ -62,6 +62,7 @@ export class SyntaxWalk extends CommandRunner {
         break;
       }
     }
+    this.followLinks();
     return {
       commands: this.commands,
       writes: [...this.writes.values()],
@@ -504,6 +505,7 @@ export class SyntaxWalk extends CommandRunner {
     const isDuplicate = /^(>&|<&)/.test(symbol);
     if (isDuplicate && (/^(\d+-?|-)$/.test(toSource(word)) || /^"?\$\{?\w+\}?"?-?$/.test(toSource(word))))
       return;
+    this.links.noteClimb(word, place.shell.directories);
     const paths = toPaths(word, place.shell.directories);
     if (/^<$|^<&$/.test(symbol)) {
       const { reads, unresolvedReads, unknownReads } = toReads(word, place.shell.directories);
