@@ -16,7 +16,10 @@ const GO = [
   row("code", "-overlay -modfile"),
 ];
 const NODE_PACKAGES = [
-  row("code", "--script-shell --scriptShell --node-options --shell --git --editor --viewer --shell-emulator"),
+  row(
+    "code",
+    "--script-shell --scriptShell --node-options --shell --git --editor --viewer --shell-emulator --registry --userconfig --globalconfig",
+  ),
 ];
 const FD = [row("words", "-x -X --exec --exec-batch")];
 
@@ -66,6 +69,8 @@ const TABLE: ReadonlyMap<string, readonly Row[]> = new Map<string, readonly Row[
   ["tcpdump", [row("code", "-z")]],
   ["nmap", [row("code", "--script")]],
   ["ssh-keygen", [row("code", "-D -w -P11")]],
+  ["less", [row("code", "-k --lesskey-file --lesskey-src --lesskey-content")]],
+  ["ld", [row("code", "-plugin")]],
   ["prettier", [row("code", "--plugin")]],
   ["javac", [row("code", "-processorpath --processor-path -processor")]],
   ["mysql", [row("command", "--pager")]],
@@ -162,7 +167,9 @@ const judgeMakeVariables: Judge = (args, program) =>
     const value = match[1] ?? "";
     const isTool = TOOL_VARIABLE.test(text.replace(/(?:[:?+!]|::)=/, "=")) && !PLAIN_TOOL.test(value);
     // What stands in a variable is expanded by make, and then once more by the shell of a recipe.
-    const isCode = word.kind === "literal" && /[$`;|&<>(){}\n!]/.test(value);
+    const isCode =
+      word.kind === "literal" &&
+      /[$`;|&<>(){}\n!]|-fplugin|-wrapper|-specs|-Xclang|-plugin|-fuse-ld|-toolexec|-vettool/.test(value);
     return isTool || isCode ? [toOpaque("environment", text, program)] : [];
   });
 
@@ -273,6 +280,12 @@ const BY_HAND: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ["npm", judgeNpm],
   ["pnpm", judgeNpm],
   ["yarn", judgeNpm],
+  ["openssl", opaqueWhere(/^engine$/)],
+  ...["gcc", "g++", "cc", "c++", "clang", "clang++", "ld"].map((name): [string, Judge] => [
+    name,
+    // A file of further options.
+    opaqueWhere(/^@/),
+  ]),
   ["swift", judgeSwift],
   ["dotnet", judgeDotnet],
   ["java", judgeJava],

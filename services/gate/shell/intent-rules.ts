@@ -104,6 +104,11 @@ export const intentRules: readonly IntentRule[] = [
     programs: "curl",
     word: /^(-d.*|--data(-\w+)?(=.*)?|-F.*|--form(=.*)?|-T.*|--upload-file(=.*)?|--json(=.*)?|-X(POST|PUT|DELETE|PATCH)|POST|PUT|DELETE|PATCH)$/,
   },
+  {
+    intent: "network.send",
+    programs: "python python2 python3",
+    line: / -m ?(ftplib|telnetlib|smtplib|poplib|imaplib|nntplib|webbrowser|xmlrpc\S*|urllib\S*) /,
+  },
   { intent: "network.send", programs: "wget", option: /^--(post|body)-(data|file)/ },
   { intent: "network.send", programs: "nc ncat netcat socat telnet sendmail mail" },
   { intent: "network.send", programs: "scp rsync", word: /^[^/-][^/]*:/ },

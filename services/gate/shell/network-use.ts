@@ -73,7 +73,10 @@ const TELLS = /^(?:--version|-V|-v|--help)$/;
  * a file that a later build, test or script of the same line finds.
  */
 export function runsFetched({ commands, writes, operands }: ParsedCommand): boolean {
-  const first = commands.findIndex((command) => FETCHES.test(command.program));
+  const first = commands.findIndex(
+    ({ program, argv }) =>
+      FETCHES.test(program) || (/^(?:gh|glab)$/.test(program) && toText(argv[0]) === "api"),
+  );
   const cloned = commands.findIndex(
     ({ program, argv }) => program === "git" && argv.some((word) => toText(word) === "clone"),
   );
@@ -82,7 +85,10 @@ export function runsFetched({ commands, writes, operands }: ParsedCommand): bool
   if (later(first).some(({ input }) => input === "pipe")) return true;
   if (later(cloned).some(({ risk, program }) => risk === "project_code" || program === "docker")) return true;
   if (first === -1) return false;
-  const keeps = commands.some(keepsFile) || writes.some(({ by }) => /^(?:>+|>\||&>+|tee|dd)$/.test(by));
+  const keeps =
+    commands.some(keepsFile) ||
+    writes.some(({ by }) => /^(?:>+|>\||&>+|tee|dd)$/.test(by)) ||
+    commands.some(unpacks);
   return keeps && (later(first).length > 0 || operands.length > 0);
 }
 
@@ -91,12 +97,22 @@ const mayRun = ({ risk, argv }: SimpleCommand): boolean => {
   return RUNS.has(risk) && !READS_ONLY.test(words.join(" ")) && !words.some((word) => TELLS.test(word));
 };
 
+/** Whether a program makes files of what comes through a pipe. */
+const unpacks = ({ program, input }: SimpleCommand): boolean =>
+  input === "pipe" && /^(?:tar|bsdtar|gtar|cpio|unzip|bsdunzip|7z|patch|git|sponge)$/.test(program);
+
 /** Whether a program that fetches leaves a file behind. */
 function keepsFile({ program, argv }: SimpleCommand): boolean {
   if (!FETCHES.test(program)) return false;
   const words = argv.map(toText);
-  if (program === "wget")
-    return !words.some((word) => /^(?:-[A-Za-z]*O-?|--output-document=-|--spider|-qO-)$/.test(word));
+  if (program === "wget") {
+    const { options } = scanAllOptions(argv, `${WGET_VALUES} --output-document`);
+    return !options.some(
+      ({ name, value }) =>
+        name === "--spider" ||
+        ((name === "-O" || name === "--output-document") && /^(?:-|\/dev\/null)$/.test(toText(value))),
+    );
+  }
   if (program === "curl") {
     const { options } = scanAllOptions(argv, `${CURL_VALUES} --output`);
     return options.some(
