@@ -90,7 +90,8 @@ function readRequest(
     ...tested.held,
   ]);
   if (entry?.tool.endsWith("*") === true) signals.add("tool.wildcard");
-  if (entry !== null && !parts.isTooLarge && hasUnknownField(entry, input)) signals.add("input.unknown-field");
+  if (entry !== null && !parts.isTooLarge && hasUnknownField(entry, input))
+    signals.add("input.unknown-field");
   return {
     entry,
     effect: entry?.effect ?? "unknown",
@@ -190,7 +191,9 @@ function toPatchFiles(
   });
   const entered = named.flatMap((text) => {
     const before = text.slice(0, Math.max(0, text.search(/\*\*\* |^(?:---|diff) /m)));
-    return [...before.matchAll(/(?:^|[\s;&|(])(?:cd|pushd)\s+(?:--\s+)?["']?([^\s"';&|)]+)/g)].map(([, to = ""]) => to);
+    return [...before.matchAll(/(?:^|[\s;&|(])(?:cd|pushd)\s+(?:--\s+)?["']?([^\s"';&|)]+)/g)].map(
+      ([, to = ""]) => to,
+    );
   });
   const folders = [...given, ...entered].slice(0, 16).map((folder) => resolvePath(here, home, folder));
   return [

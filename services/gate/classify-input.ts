@@ -88,7 +88,9 @@ export function hasUnknownField(entry: ToolEntry, input: JsonObject): boolean {
       Array.isArray(value) &&
       value.some(
         (one: Json) =>
-          typeof one === "object" && one !== null && Object.keys(one).some((name) => !known.has(`${field}[].${name}`)),
+          typeof one === "object" &&
+          one !== null &&
+          Object.keys(one).some((name) => !known.has(`${field}[].${name}`)),
       )
     );
   });

@@ -44,7 +44,8 @@ export function toBoundedVariables(
         .filter(({ field }) => field === "value")
         .flatMap((child) => toWords([child], scope));
       if (words.length === 0) add(name, undefined);
-      for (const word of words) add(name, word);
+      for (const word of words)
+        for (const one of (word.kind === "unresolved" ? word.choices : undefined) ?? [word]) add(name, one);
     }
     if (
       /^(arithmetic_expansion|c_style_for_statement|subscript)$/.test(node.type) ||

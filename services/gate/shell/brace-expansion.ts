@@ -1,7 +1,6 @@
 /** One sign of a word, or what stands in it that is no text. */
 export type Sign<Part> =
-  | { readonly text: string; readonly isQuoted: boolean }
-  | { readonly text?: undefined; readonly part: Part };
+  { readonly text: string; readonly isQuoted: boolean } | { readonly text?: undefined; readonly part: Part };
 
 const MAX_WORDS = 128;
 

@@ -30,7 +30,8 @@ export function listsEnvironment({ program, argv }: SimpleCommand): boolean {
     case "ps":
       return words.some(
         (word, at) =>
-          /^(?!-)[a-zA-Z]*e[a-zA-Z]*$/.test(word) && (at === 0 || !/^-[a-zA-Z]*[opuUCtgGsqO]$/.test(words[at - 1] ?? "")),
+          /^(?!-)[a-zA-Z]*e[a-zA-Z]*$/.test(word) &&
+          (at === 0 || !/^-[a-zA-Z]*[opuUCtgGsqO]$/.test(words[at - 1] ?? "")),
       );
     case "systemctl":
       return /(?:^| )show-environment(?: |$)/.test(line);
@@ -39,7 +40,9 @@ export function listsEnvironment({ program, argv }: SimpleCommand): boolean {
     case "jaq":
       return words.some(
         (word, at) =>
-          !/^--?arg/.test(words[at - 1] ?? "") && /\$ENV\b|\$__prog_args|(?:^|[^.\w"'$])env(?![\w":])/.test(word) && !/[/]/.test(word),
+          !/^--?arg/.test(words[at - 1] ?? "") &&
+          /\$ENV\b|\$__prog_args|(?:^|[^.\w"'$])env(?![\w":])/.test(word) &&
+          !/[/]/.test(word),
       );
     case "awk":
     case "gawk":
@@ -52,14 +55,18 @@ export function listsEnvironment({ program, argv }: SimpleCommand): boolean {
     case "pnpm":
     case "yarn":
       return (
-        /(?:^| )(?:config|c) (?:get|ls|list)\b/.test(line) && /auth|token|passw|(?:^| )(?:-l|--long|--json)(?: |$)/i.test(line)
+        /(?:^| )(?:config|c) (?:get|ls|list)\b/.test(line) &&
+        /auth|token|passw|(?:^| )(?:-l|--long|--json)(?: |$)/i.test(line)
       );
     case "terraform":
     case "tofu":
       return /(?:^| )(?:output\b.*-(?:json|raw)|state (?:pull|show)|show\b.*-json)/.test(line);
     case "docker":
     case "podman":
-      return /^(?:(?:container|compose) )?(?:inspect|config)(?: |$)/.test(line) || /^(?:image )?inspect /.test(line);
+      return (
+        /^(?:(?:container|compose) )?(?:inspect|config)(?: |$)/.test(line) ||
+        /^(?:image )?inspect /.test(line)
+      );
     case "docker-compose":
       return /^config(?: |$)/.test(line);
     case "make":
@@ -92,4 +99,6 @@ const AGENTS = /^(?:claude|codex|gemini|aider|cursor-agent|opencode|goose|amp|qw
 /** Another agent: its hooks, rules and limits are those that it is started with. */
 export const startsAgent = ({ program, argv }: SimpleCommand): boolean =>
   AGENTS.test(program) &&
-  !(argv.length > 0 && argv.every((word) => /^(?:--version|--help|-v|-h|-V|doctor|help)$/.test(toText(word))));
+  !(
+    argv.length > 0 && argv.every((word) => /^(?:--version|--help|-v|-h|-V|doctor|help)$/.test(toText(word)))
+  );

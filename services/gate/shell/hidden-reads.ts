@@ -16,14 +16,19 @@ export function toHiddenReads(program: string, args: readonly Word[]): Word[] {
     });
     const seesHidden =
       (program === "rg" &&
-        texts.some((text) => /^(?:--hidden|-[a-zA-Z]*\.[a-zA-Z]*|-[a-zA-Z]*u[a-zA-Z]*u[a-zA-Z]*)$/.test(text))) ||
+        texts.some((text) =>
+          /^(?:--hidden|-[a-zA-Z]*\.[a-zA-Z]*|-[a-zA-Z]*u[a-zA-Z]*u[a-zA-Z]*)$/.test(text),
+        )) ||
       (program === "rg" && texts.filter((text) => /^(?:-u|--unrestricted)$/.test(text)).length > 1) ||
-      (program === "ag" && texts.some((text) => /^(?:--hidden|--unrestricted|-[a-zA-Z]*u[a-zA-Z]*)$/.test(text))) ||
+      (program === "ag" &&
+        texts.some((text) => /^(?:--hidden|--unrestricted|-[a-zA-Z]*u[a-zA-Z]*)$/.test(text))) ||
       (/^ug/.test(program) && texts.some((text) => /^(?:--hidden|-\.)$/.test(text)));
     return [...found.flat(), ...(seesHidden ? [unknown(`${program} --hidden`)] : [])];
   }
   if (/^fd(?:find)?$/.test(program)) {
-    const seesHidden = texts.some((text) => /^(?:--hidden|--unrestricted|-[a-zA-Z]*[Hu][a-zA-Z]*)$/.test(text));
+    const seesHidden = texts.some((text) =>
+      /^(?:--hidden|--unrestricted|-[a-zA-Z]*[Hu][a-zA-Z]*)$/.test(text),
+    );
     const runs = texts.some((text) => /^(?:-[xX]|--exec|--exec-batch)/.test(text));
     return seesHidden && runs ? [unknown("fd --hidden --exec")] : [];
   }
@@ -36,7 +41,7 @@ export function toNamed(pattern: string): Word[] {
   if (!/[*?[{]/.test(name)) return [{ kind: "literal", text: name }];
   return fitsDotName(name)
     ? [unknown(name)]
-    : [{ kind: "unresolved", reason: "glob", source: name, prefix: "" }];
+    : [{ kind: "unresolved", reason: "glob", source: name.replace(/\{[^}]*\}/g, "*"), prefix: "" }];
 }
 
 /** What `find` finds, where its tests bound the names; undefined: anything. */
@@ -48,7 +53,8 @@ export function toFoundNames(args: readonly Word[]): Word[] | undefined {
   const branches: string[][] = [[]];
   for (const [at, text] of tests.entries()) {
     if (/^(?:-o|-or|,)$/.test(text)) branches.push([]);
-    if (/^-i?name$/.test(text) && !/^(?:!|-not)$/.test(tests[at - 1] ?? "")) branches.at(-1)?.push(tests[at + 1] ?? "");
+    if (/^-i?name$/.test(text) && !/^(?:!|-not)$/.test(tests[at - 1] ?? ""))
+      branches.at(-1)?.push(tests[at + 1] ?? "");
   }
   if (branches.some((names) => names.length === 0)) return undefined;
   return branches.flatMap((names) => toNamed(names[0] ?? ""));
@@ -67,7 +73,9 @@ export function toListedNames(program: string, args: readonly Word[]): Word[] | 
   if (program === "git" && /^(?:ls-files|diff)$/.test(texts[0] ?? "")) {
     const globs = texts.slice(texts.indexOf("--") + 1).filter((text) => /[*?[]/.test(text));
     const others = texts.includes("--") ? texts.slice(texts.indexOf("--") + 1) : operands.slice(1);
-    return globs.length > 0 && others.every((text) => globs.includes(text)) ? globs.flatMap(toNamed) : undefined;
+    return globs.length > 0 && others.every((text) => globs.includes(text))
+      ? globs.flatMap(toNamed)
+      : undefined;
   }
   return undefined;
 }
@@ -79,5 +87,7 @@ export function isNameFilter(words: readonly Word[]): boolean {
   const operands = args.map(toText).filter((text) => !text.startsWith("-"));
   if (/^(?:sort|uniq)$/.test(head.text)) return operands.length === 0;
   if (/^(?:head|tail)$/.test(head.text)) return operands.every((text) => /^\d+$/.test(text));
-  return head.text === "grep" && operands.length === 1 && !args.some((word) => /^-\w*[fer]|^--/.test(toText(word)));
+  return (
+    head.text === "grep" && operands.length === 1 && !args.some((word) => /^-\w*[fer]|^--/.test(toText(word)))
+  );
 }

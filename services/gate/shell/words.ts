@@ -120,7 +120,8 @@ function toChoices(parts: readonly Part[], source: string, scope: WordScope): Pi
     isOpen = true;
     const choices = part.choices;
     if (choices === undefined || choices.length * made.length > MAX_CHOICES) return {};
-    if (part.isQuoted !== true && (!scope.splitsOnBlanks || choices.some((text) => /\s/.test(text)))) return {};
+    if (part.isQuoted !== true && (!scope.splitsOnBlanks || choices.some((text) => /\s/.test(text))))
+      return {};
     made = made.flatMap((before) =>
       choices.map((text): Part[] => [
         ...before,
@@ -143,7 +144,8 @@ function toChoices(parts: readonly Part[], source: string, scope: WordScope): Pi
 }
 
 /** Names that are secrets in one folder and ordinary in another. */
-const FOLDER_SECRETS = /^(config|credentials|environ|token|hosts\.yml|config\.json|auth\.json|known_hosts|db)$/i;
+const FOLDER_SECRETS =
+  /^(config|credentials|environ|token|hosts\.yml|config\.json|auth\.json|known_hosts|db)$/i;
 
 function toFixedName(parts: readonly Part[]): Pick<Unresolved, "isNameFixed"> {
   const last = parts.findLastIndex(({ kind }) => kind === "unresolved");
@@ -319,8 +321,9 @@ function toSubstitutionPart(text: string, scope: WordScope, isQuoted: boolean): 
   if (/^seq(?: -?\d+){1,3}$/.test(code) || /^date \+%[sYFmd]$/.test(code))
     return { ...unknown, choices: ["0"], isQuoted };
   const [, , found] =
-    /^(?:find(?: [\w./][\w./-]*)*(?: -type f)? -name|git ls-files(?: --)?) (['"]?)([\w.*?-]+)\1(?: -type f)?$/.exec(code) ??
-    [];
+    /^(?:find(?: [\w./][\w./-]*)*(?: -type f)? -name|git ls-files(?: --)?) (['"]?)([\w.*?-]+)\1(?: -type f)?$/.exec(
+      code,
+    ) ?? [];
   const [name] = found === undefined ? [] : toNamed(found);
   if (name !== undefined && (name.kind === "literal" || name.reason === "glob"))
     return { ...unknown, choices: [toPlain(name)], isQuoted };
