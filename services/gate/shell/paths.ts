@@ -270,6 +270,21 @@ const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: W
     },
   ],
   [
+    "cpio",
+    (args: readonly Word[], write: Write, here: Word) => {
+      const { options, operands } = scanAllOptions(args, "-D -O -F -E -H -C -R --directory --file --format");
+      const value = (pattern: RegExp): Word | undefined =>
+        options.find(({ name }) => pattern.test(name))?.value;
+      const has = (pattern: RegExp): boolean => options.some(({ name }) => pattern.test(name));
+      const archive = value(/^-O$/) ?? (has(/^(-o|--create)$/) ? value(/^(-F|--file)$/) : undefined);
+      if (archive !== undefined) write(archive, "file");
+      if (has(/^(-i|--extract)$/) && !has(/^(-t|--list)$/))
+        write(value(/^(-D|--directory)$/) ?? here, "tree");
+      const target = operands.at(-1);
+      if (has(/^(-p|--pass-through)$/) && target !== undefined) write(target, "tree");
+    },
+  ],
+  [
     "jar",
     (args: readonly Word[], write: Write, here: Word) => {
       const [mode, file] = args;
