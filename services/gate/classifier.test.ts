@@ -200,7 +200,10 @@ describe("a command", () => {
     ["sudo -u deploy ls", "command.privileged privilege.raise"],
     ["ssh host ls", "command.remote network.send"],
     ["pwsh -c ls", "command.opaque command.opaque.foreign_shell"],
-    ["'C:\\Windows\\System32\\CMD.EXE' /c dir", "command.opaque command.opaque.foreign_shell command.unknown-program"],
+    [
+      "'C:\\Windows\\System32\\CMD.EXE' /c dir",
+      "command.opaque command.opaque.foreign_shell command.unknown-program",
+    ],
     ["psql -c 'drop table users'", "infra.destroy sql.ddl"],
     ["psql -c 'select 1'", "sql.read"],
     ["echo 'delete from t' | psql", "infra.destroy sql.write"],
