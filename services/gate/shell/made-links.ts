@@ -5,6 +5,8 @@ import type { Directories } from "./paths.ts";
 
 const MAX_LINKS = 64;
 const MAX_HOPS = 8;
+/** Longest path of Linux, in characters. */
+const MAX_PATH = 4_096;
 
 /** The links that a text makes, and where paths lead through them; null: to what the text does not say. */
 export class MadeLinks {
@@ -39,7 +41,9 @@ export class MadeLinks {
   }
 
   noteClimb(word: Word, directories: Directories): void {
-    if (word.kind !== "literal" || !/[^/.][^/]*\/+\.\./.test(word.text) || this.climbs.length > 256) return;
+    // The kernel takes no longer path; and the pattern is quadratic in the length of a name.
+    if (word.kind !== "literal" || word.text.length > MAX_PATH || !word.text.includes("/..")) return;
+    if (!/[^/.][^/]*\/+\.\./.test(word.text) || this.climbs.length > 256) return;
     for (const directory of directories ?? []) this.climbs.push({ directory, text: word.text });
   }
 
