@@ -1,7 +1,7 @@
 import type { GateRequest } from "../../schemas/gate.ts";
 import { readCommand } from "./classify-command.ts";
 import type { ParseCommand } from "./classify-command.ts";
-import { isInside, isNoFile, resolvePath, toExcess, toPatchPaths } from "./classify-paths.ts";
+import { isNoFile, resolvePath, toExcess, toPatchPaths } from "./classify-paths.ts";
 import type { PatchPath } from "./classify-paths.ts";
 import { nothingRead, toDistinct } from "./classify-reading.ts";
 import type { Reading } from "./classify-reading.ts";

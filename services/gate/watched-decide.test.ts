@@ -15,7 +15,8 @@ import { createWatchedDecide } from "./watched-decide.ts";
 
 const parsed = parsePolicy(givenBundle({}), "given");
 if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
-const { policy } = parsed;
+// Its rewrite sets a field that the tool's schema does not list, which is a finding of its own.
+const policy = { ...parsed.policy, rewrites: [] };
 const [bash, sql] = await Promise.all([loadBashParser(), loadSqlParser()]);
 const plainClassify = createClassifier({ bash, sql });
 const facts = emptyFacts({ tenantId: "t", environment: "test", nowMs: 0 });

