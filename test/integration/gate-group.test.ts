@@ -357,7 +357,7 @@ describe("a payload over 64 KiB", () => {
     return { database, held: () => held, letGo };
   };
   const large = (sessionId: string): object =>
-    ownRequest("shell.run", { command: "ls", text: "x".repeat(100_000) }, { session_id: sessionId });
+    ownRequest("shell.run", { command: "ls", description: "x".repeat(100_000) }, { session_id: sessionId });
 
   it("counts as waiting while it is stored", async () => {
     const { database, held, letGo } = holding(rig.database());
