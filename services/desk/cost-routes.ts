@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { Fault } from "../../schemas/faults.ts";
 import type { AccessTable, HttpServer, ReceivedBody } from "../platform/http.ts";
+import { callerOf, parseInput } from "../platform/route-input.ts";
 import type { LoadCorrectedCall } from "./correct-cost.ts";
 import { correctCost } from "./correct-cost.ts";
 import type { DeskDeps } from "./desk-deps.ts";
@@ -38,16 +38,12 @@ export function registerCostRoutes(
   deps: DeskDeps & { readonly loadCorrectedCall: LoadCorrectedCall },
 ): void {
   app.post("/v1/cost/corrections", async (request, reply) => {
-    const { caller } = request;
-    if (caller === null) throw new Fault("INTERNAL", "a route without a caller");
-    const parsed = correctionSchema.safeParse((request.body as ReceivedBody | undefined | null)?.json);
-    if (!parsed.success) {
-      const faults = parsed.error.issues.map(
-        (one) => `${one.path.map(String).join(".") || "request"}: ${one.message}`,
-      );
-      throw new Fault("REQUEST_INVALID", faults.slice(0, 10).join("; "));
-    }
-    const { correction_id, corrects_event_id, account, amount_micros, cause } = parsed.data;
+    const caller = callerOf(request);
+    const body = (request.body as ReceivedBody | undefined | null)?.json;
+    const { correction_id, corrects_event_id, account, amount_micros, cause } = parseInput(
+      correctionSchema,
+      body,
+    );
     const done = await correctCost(deps, {
       tenantId: caller.tenantId,
       correctionId: correction_id ?? null,

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { Fault } from "../../schemas/faults.ts";
 import type { Role } from "../platform/auth.ts";
 import type { AccessTable, HttpRequest, HttpServer, ReceivedBody } from "../platform/http.ts";
+import { callerOf, parseInput } from "../platform/route-input.ts";
 import type { DeskDeps } from "./desk-deps.ts";
 import { claimItem, noteItem, reassignItem, resolveItem } from "./item-commands.ts";
 import type { Target } from "./item-commands.ts";
@@ -67,7 +68,7 @@ export function registerDeskRoutes(
   deps: DeskDeps & { readonly loadEvidence: LoadEvidence },
 ): void {
   app.get("/v1/takeover", async (request, reply) => {
-    const wanted = parse(listSchema, request.query);
+    const wanted = parseInput(listSchema, request.query);
     const rows = await listItems(deps.database, callerOf(request).tenantId, wanted);
     return reply.send({ items: rows.map(toShown) });
   });
@@ -86,19 +87,19 @@ export function registerDeskRoutes(
   });
 
   app.post("/v1/takeover/:id/claim", async (request, reply) => {
-    parse(claimSchema, bodyOf(request) ?? {});
+    parseInput(claimSchema, bodyOf(request) ?? {});
     return reply.send(toShown(await claimItem(deps, targetOf(request))));
   });
   app.post("/v1/takeover/:id/note", async (request, reply) => {
-    const { note } = parse(noteSchema, bodyOf(request));
+    const { note } = parseInput(noteSchema, bodyOf(request));
     return reply.send(toShown(await noteItem(deps, targetOf(request), note)));
   });
   app.post("/v1/takeover/:id/reassign", async (request, reply) => {
-    const { to } = parse(reassignSchema, bodyOf(request));
+    const { to } = parseInput(reassignSchema, bodyOf(request));
     return reply.send(toShown(await reassignItem(deps, targetOf(request), to)));
   });
   app.post("/v1/takeover/:id/resolve", async (request, reply) => {
-    const { outcome, note, proposal } = parse(resolveSchema, bodyOf(request));
+    const { outcome, note, proposal } = parseInput(resolveSchema, bodyOf(request));
     const resolution = { outcome, note: note ?? null, proposal: proposal ?? null };
     const after = await resolveItem(deps, targetOf(request), resolution);
     return reply.send({ ...toShown(after), ...resolution, resolution_note: resolution.note });
@@ -106,10 +107,10 @@ export function registerDeskRoutes(
 
   app.post<{ Params: { id: string } }>("/v1/episodes/:id/label", async (request, reply) => {
     const { tenantId, subject } = callerOf(request);
-    const one = parse(labelSchema, bodyOf(request));
+    const one = parseInput(labelSchema, bodyOf(request));
     const label = {
       tenantId,
-      episodeId: parse(episodeId, request.params.id),
+      episodeId: parseInput(episodeId, request.params.id),
       label: one.label,
       score: one.score ?? null,
       note: one.note ?? null,
@@ -166,20 +167,7 @@ function itemIdOf(request: HttpRequest): string {
   return id;
 }
 
-function callerOf(request: HttpRequest) {
-  if (request.caller === null) throw new Fault("INTERNAL", "a route without a caller");
-  return request.caller;
-}
-
+/** A command may come without a body. */
 function bodyOf(request: { readonly body: unknown }): unknown {
   return (request.body as ReceivedBody | undefined | null)?.json;
-}
-
-function parse<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const faults = parsed.error.issues.map(
-    (one) => `${one.path.map(String).join(".") || "request"}: ${one.message}`,
-  );
-  throw new Fault("REQUEST_INVALID", faults.slice(0, 10).join("; "));
 }

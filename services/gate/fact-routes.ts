@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { Fault } from "../../schemas/faults.ts";
 import type { Json } from "../../schemas/gate.ts";
 import type { AccessTable, HttpServer, ReceivedBody } from "../platform/http.ts";
 import type { Database } from "../platform/postgres.ts";
+import { bodyOf, callerOf, parseInput } from "../platform/route-input.ts";
 import { toJsonColumn } from "./store.ts";
 
 /** Who may report what other services computed. */
@@ -32,18 +32,8 @@ const factSchema = z.strictObject({
  */
 export function registerFactRoutes(app: HttpServer, database: Database): void {
   app.post<{ Body: ReceivedBody }>("/v1/facts", async (request, reply) => {
-    const { caller } = request;
-    if (caller === null) throw new Fault("INTERNAL", "a route without a caller");
-    const body = request.body as ReceivedBody | undefined | null;
-    if (body == null) throw new Fault("MEDIA_TYPE_UNSUPPORTED");
-    const parsed = factSchema.safeParse(body.json);
-    if (!parsed.success) {
-      const faults = parsed.error.issues.map(
-        (one) => `${one.path.map(String).join(".") || "body"}: ${one.message}`,
-      );
-      throw new Fault("REQUEST_INVALID", faults.slice(0, 10).join("; "));
-    }
-    const { name, value, at } = parsed.data;
+    const caller = callerOf(request);
+    const { name, value, at } = parseInput(factSchema, bodyOf(request).json, "body");
     const written = await database.query({
       name: "gate-report-fact",
       text: `INSERT INTO gate.dated_facts AS f (tenant_id, name, value, at, reported_by)

@@ -8,6 +8,7 @@ import { newUuidV7 } from "../platform/ids.ts";
 import type { Log } from "../platform/log.ts";
 import { toJsonPreview } from "../platform/masked-preview.ts";
 import type { Metrics } from "../platform/metrics.ts";
+import { bodyOf, parseInput } from "../platform/route-input.ts";
 import type { Classify } from "./classified.ts";
 import type { HookOrigin } from "./hook-translation.ts";
 import { ofSubject, toOwnWork } from "./hook-translation.ts";
@@ -71,22 +72,14 @@ export function registerLocalRoutes(app: HttpServer, options: LocalRouteOptions)
   });
 
   app.post<{ Body: ReceivedBody }>("/v1/gate/local-decisions", async (request, reply) => {
-    const body = request.body as ReceivedBody | undefined | null;
-    if (body == null) throw new Fault("MEDIA_TYPE_UNSUPPORTED");
-    const parsed = localDecisionsSchema.safeParse(body.json);
-    if (!parsed.success) {
-      const faults = parsed.error.issues.map(
-        (one) => `${one.path.map(String).join(".") || "body"}: ${one.message}`,
-      );
-      throw new Fault("REQUEST_INVALID", faults.slice(0, 10).join("; "));
-    }
+    const { json } = bodyOf(request);
+    const { decisions } = parseInput(localDecisionsSchema, json, "body");
     const origin = options.toOrigin(request);
-    const { decisions } = parsed.data;
     const policies = await loadPolicies(decisions.map((one) => one.policy_revision));
     const outcomes = await Promise.all(
       decisions.map(async (one, index): Promise<Recorded> => {
         // The input as it came: the parser drops a key named `__proto__`.
-        const { decisions: sent } = body.json as { decisions: { request: { input: JsonObject } }[] };
+        const { decisions: sent } = json as { decisions: { request: { input: JsonObject } }[] };
         const input = sent[index]?.request.input ?? one.request.input;
         const asked = ofSubject(Object.assign({}, one.request, { input }), origin);
         const atMs = Math.min(Date.parse(one.decided_at), clock.nowMs() + aheadMaxMs);

@@ -15,6 +15,7 @@ import { createHttpServer } from "../platform/http.ts";
 import { newUuidV7 } from "../platform/ids.ts";
 import { maskText } from "../platform/mask.ts";
 import type { Authenticator } from "../platform/auth.ts";
+import { bodyOf, callerOf, parseInput } from "../platform/route-input.ts";
 import { capabilityTtlMs, toAnswer, toUnrecordedRefusal } from "./answer.ts";
 import { startExpiringApprovals } from "./approval/expire-approvals.ts";
 import { approvalAccess, registerApprovalRoutes } from "./approval/routes.ts";
@@ -213,7 +214,7 @@ export function createGate(options: GateOptions): Gate {
     async (request, reply) => {
       const adapter = adapters.get(request.params.runtime);
       if (adapter === undefined) throw new Fault("RUNTIME_UNKNOWN");
-      const { raw } = toBody(request);
+      const { raw } = bodyOf(request);
       const translation = translateBody(adapter, raw);
       if (!isGating(translation)) nothingWaits.add(request);
       let answered: RuntimeReply;
@@ -264,18 +265,12 @@ export function createGate(options: GateOptions): Gate {
   }
 
   app.post<{ Body: ReceivedBody }>("/v1/gate/decide", async (request, reply) => {
-    const { raw, json } = toBody(request);
-    const parsed = gateRequestSchema.safeParse(json);
-    if (!parsed.success) {
-      const faults = parsed.error.issues.map(
-        (one) => `${one.path.map(String).join(".") || "body"}: ${one.message}`,
-      );
-      throw new Fault("REQUEST_INVALID", faults.slice(0, 10).join("; "));
-    }
+    const { raw, json } = bodyOf(request);
+    const parsed = parseInput(gateRequestSchema, json, "body");
     // The input as it came: the parser drops a key named `__proto__`, and what is judged has to be what would run.
     const origin = toOrigin(request);
     const input = (json as { input: JsonObject }).input;
-    const asked = ofSubject(Object.assign(parsed.data, { input }), origin);
+    const asked = ofSubject(Object.assign(parsed, { input }), origin);
     const startedMs = performance.now();
     const work = toOwnWork(asked, classify(asked, options.policy()), raw, origin);
     const outcome = await orUnrecorded(await committer.submit(work, budgetMs, await around(asked)), work);
@@ -424,20 +419,12 @@ function toReason(outcome: HookOutcome): ReasonCode {
   return (outcome.kind === "failed" ? reasonOfFault[outcome.code] : undefined) ?? "GATE_UNAVAILABLE";
 }
 
-function toBody(request: { readonly body: unknown }): ReceivedBody {
-  const body = request.body as ReceivedBody | undefined | null;
-  // A request without a body passes no content-type parser.
-  if (body == null) throw new Fault("MEDIA_TYPE_UNSUPPORTED");
-  return body;
-}
-
 function toOrigin(request: Pick<HttpRequest, "caller" | "headers">): HookOrigin {
-  const { caller, headers } = request;
-  if (caller === null) throw new Fault("INTERNAL", "a route without a caller");
-  const traceparent = headers["traceparent"];
+  const { tenantId, subject } = callerOf(request);
+  const traceparent = request.headers["traceparent"];
   return {
-    tenantId: caller.tenantId,
-    subject: caller.subject,
+    tenantId,
+    subject,
     traceparent: typeof traceparent === "string" && traceparentPattern.test(traceparent) ? traceparent : null,
   };
 }

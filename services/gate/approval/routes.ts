@@ -2,6 +2,7 @@ import { z } from "zod";
 import { Fault } from "../../../schemas/faults.ts";
 import type { JsonObject } from "../../../schemas/gate.ts";
 import type { AccessTable, HttpRequest, HttpServer, ReceivedBody } from "../../platform/http.ts";
+import { bodyOf, callerOf, parseInput } from "../../platform/route-input.ts";
 import type { TenantKeys } from "../../platform/vault-seal.ts";
 import { openInline } from "../../platform/vault-seal.ts";
 import { planPlace } from "../call-change.ts";
@@ -38,7 +39,7 @@ const refuseSchema = z.strictObject({ plan_digest: digest.optional(), note });
 /** Adds the routes of approvals; give `approvalAccess` to the server. */
 export function registerApprovalRoutes(app: HttpServer, deps: ApprovalRouteDeps): void {
   app.get("/v1/approvals", async (request, reply) => {
-    const wanted = parse(listSchema, request.query);
+    const wanted = parseInput(listSchema, request.query);
     const rows = await listApprovals(deps.database, callerOf(request).tenantId, {
       state: wanted.state ?? null,
       sessionId: wanted.session ?? null,
@@ -60,12 +61,12 @@ export function registerApprovalRoutes(app: HttpServer, deps: ApprovalRouteDeps)
   });
 
   app.post<{ Params: { id: string }; Body: ReceivedBody }>("/v1/approvals/:id/approve", (request) => {
-    const body = parse(approveSchema, bodyOf(request));
+    const body = parseInput(approveSchema, bodyOf(request).json);
     return answer(request, { isApproved: true, planDigest: body.plan_digest, note: body.note ?? null });
   });
 
   app.post<{ Params: { id: string }; Body: ReceivedBody }>("/v1/approvals/:id/refuse", (request) => {
-    const body = parse(refuseSchema, bodyOf(request));
+    const body = parseInput(refuseSchema, bodyOf(request).json);
     return answer(request, {
       isApproved: false,
       planDigest: body.plan_digest ?? null,
@@ -125,24 +126,4 @@ function toShown(row: ApprovalRow): object {
     note: row.note,
     consumed_by_decision: row.consumedByDecision,
   };
-}
-
-function callerOf(request: HttpRequest) {
-  if (request.caller === null) throw new Fault("INTERNAL", "a route without a caller");
-  return request.caller;
-}
-
-function bodyOf(request: { readonly body: unknown }): unknown {
-  const body = request.body as ReceivedBody | undefined | null;
-  if (body == null) throw new Fault("MEDIA_TYPE_UNSUPPORTED");
-  return body.json;
-}
-
-function parse<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const faults = parsed.error.issues.map(
-    (one) => `${one.path.map(String).join(".") || "request"}: ${one.message}`,
-  );
-  throw new Fault("REQUEST_INVALID", faults.slice(0, 10).join("; "));
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { Fault, faultTable } from "../../../schemas/faults.ts";
 import type { AccessTable, HttpReply, HttpRequest, HttpServer, ReceivedBody } from "../../platform/http.ts";
+import { bodyOf, callerOf, parseInput } from "../../platform/route-input.ts";
 import type { AskedUse, BoundFault } from "./bounds.ts";
 import { boundFaults } from "./bounds.ts";
 import type { CapabilityDeps } from "./capability-deps.ts";
@@ -94,7 +95,7 @@ export function registerCapabilityRoutes(app: HttpServer, deps: CapabilityDeps):
   );
 
   app.post<{ Body: ReceivedBody }>("/v1/capabilities/verify", async (request, reply) => {
-    const body = parse(verifySchema, bodyOf(request));
+    const body = parseInput(verifySchema, bodyOf(request).json);
     const found = await verifyCapability(deps, callerOf(request).tenantId, toNamed(body), toAsked(body));
     return reply.send(
       found.kind === "bad"
@@ -104,7 +105,7 @@ export function registerCapabilityRoutes(app: HttpServer, deps: CapabilityDeps):
   });
 
   app.post<{ Body: ReceivedBody }>("/v1/capabilities/spend", async (request, reply) => {
-    const body = parse(spendSchema, bodyOf(request));
+    const body = parseInput(spendSchema, bodyOf(request).json);
     const { tenantId, subject } = callerOf(request);
     const outcome = await spendCapability(deps, tenantId, toNamed(body), {
       ...toAsked(body),
@@ -127,7 +128,7 @@ export function registerCapabilityRoutes(app: HttpServer, deps: CapabilityDeps):
   app.post<{ Params: { id: string }; Body: ReceivedBody }>(
     "/v1/capabilities/:id/revoke",
     async (request, reply) => {
-      const { reason: why } = parse(revokeOneSchema, bodyOf(request));
+      const { reason: why } = parseInput(revokeOneSchema, bodyOf(request).json);
       const { tenantId, subject } = callerOf(request);
       const capabilityId = request.params.id;
       if (!capabilityIdPattern.test(capabilityId)) throw new Fault("CAPABILITY_UNKNOWN");
@@ -140,14 +141,14 @@ export function registerCapabilityRoutes(app: HttpServer, deps: CapabilityDeps):
   );
 
   app.post<{ Body: ReceivedBody }>("/v1/capabilities/revoke", async (request, reply) => {
-    const body = parse(revokeManySchema, bodyOf(request));
+    const body = parseInput(revokeManySchema, bodyOf(request).json);
     const { tenantId, subject } = callerOf(request);
     const cut = { reason: toShownReason(body.reason), revokedBy: subject };
     return reply.send({ revoked: await revokeCapabilities(deps, tenantId, toRevocation(body), cut) });
   });
 
   app.get("/v1/capabilities", async (request, reply) => {
-    const wanted = parse(listSchema, request.query);
+    const wanted = parseInput(listSchema, request.query);
     const listed = await listCapabilities(deps.database, callerOf(request).tenantId, {
       word: wanted.state ?? null,
       sessionId: wanted.session ?? null,
@@ -221,24 +222,4 @@ function sendRefusal(request: HttpRequest, reply: HttpReply, fault: BoundFault):
         instance: request.id,
       }),
     );
-}
-
-function callerOf(request: HttpRequest) {
-  if (request.caller === null) throw new Fault("INTERNAL", "a route without a caller");
-  return request.caller;
-}
-
-function bodyOf(request: { readonly body: unknown }): unknown {
-  const body = request.body as ReceivedBody | undefined | null;
-  if (body == null) throw new Fault("MEDIA_TYPE_UNSUPPORTED");
-  return body.json;
-}
-
-function parse<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const faults = parsed.error.issues.map(
-    (one) => `${one.path.map(String).join(".") || "request"}: ${one.message}`,
-  );
-  throw new Fault("REQUEST_INVALID", faults.slice(0, 10).join("; "));
 }

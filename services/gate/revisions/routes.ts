@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { Fault } from "../../../schemas/faults.ts";
 import type { AccessTable, HttpRequest, HttpServer, ReceivedBody } from "../../platform/http.ts";
+import { callerOf } from "../../platform/route-input.ts";
 import type { ActivationContext } from "./activate.ts";
 import { activateBundle, activateStored, rollback } from "./activate.ts";
 import { fabricTenant } from "./activation-event.ts";
@@ -83,8 +84,8 @@ export function addPolicyRoutes(app: HttpServer, context: ActivationContext, wat
 }
 
 /** The policy is every tenant's: an admin of one of them must not change it for the others. */
-function operatorOf({ caller }: Pick<HttpRequest, "caller">): string {
-  if (caller === null) throw new Fault("INTERNAL", "a route without a caller");
+function operatorOf(request: Pick<HttpRequest, "caller">): string {
+  const caller = callerOf(request);
   if (caller.tenantId !== fabricTenant) {
     throw new Fault(
       "ROLE_MISSING",
