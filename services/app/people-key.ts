@@ -1,5 +1,5 @@
 import { randomBytes, scrypt } from "node:crypto";
-import { chmod, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { Fault } from "../../schemas/faults.ts";
@@ -7,6 +7,7 @@ import type { Role } from "../platform/auth.ts";
 import { roles } from "../platform/auth.ts";
 import type { AuthKeys } from "../platform/auth-keys.ts";
 import { loadAuthKeysFile, newAuthKeys } from "../platform/auth-keys.ts";
+import { loadOwnerOnlyJson } from "../platform/owner-only-file.ts";
 import { keyBytes, openBox, sealBox } from "../platform/sealed-box.ts";
 import { writeAtomically } from "../stack/state.ts";
 
@@ -34,8 +35,6 @@ const fileSchema = z.strictObject({
 /** 64 MiB and about 0.2 s a guess. */
 const scryptCost = 2 ** 16;
 export const passphraseMinChars = 12;
-const othersBits = 0o077;
-
 /** Where it lies: beside the machine's own key. */
 export function peopleKeyFile(authKeysFile: string): string {
   return join(dirname(authKeysFile), "people-key.json");
@@ -90,17 +89,7 @@ export async function createPeopleKey(authKeysFile: string, passphrase: string):
 /** Opens it. A wrong passphrase is TOKEN_INVALID, like every other wrong proof. */
 export async function openPeopleKey(authKeysFile: string, passphrase: string): Promise<AuthKeys["signing"]> {
   const path = peopleKeyFile(authKeysFile);
-  let content: unknown;
-  try {
-    const { mode } = await stat(path);
-    if ((mode & othersBits) !== 0) throw new Error("others may read it; run chmod 600");
-    content = JSON.parse(await readFile(path, "utf8"));
-  } catch (error) {
-    const why =
-      error instanceof SyntaxError ? "it is not JSON" : error instanceof Error ? error.message : "unreadable";
-    throw new Fault("CONFIG_INVALID", `\`${path}\`: ${why}`);
-  }
-  const parsed = fileSchema.safeParse(content);
+  const parsed = fileSchema.safeParse(await loadOwnerOnlyJson(path));
   if (!parsed.success)
     throw new Fault("CONFIG_INVALID", `\`${path}\` is not a key file of \`fabric tokens issue\``);
   const { kid, scrypt: cost, ...box } = parsed.data;

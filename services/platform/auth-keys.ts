@@ -1,10 +1,11 @@
 import { createHash, generateKeyPairSync } from "node:crypto";
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import type { JWK } from "jose";
 import { z } from "zod";
 import { Fault } from "../../schemas/faults.ts";
 import type { LocalVerificationKey } from "./auth.ts";
 import { roles } from "./auth.ts";
+import { loadOwnerOnlyJson } from "./owner-only-file.ts";
 
 const jwkSchema = z.looseObject({
   kty: z.literal("OKP"),
@@ -22,9 +23,6 @@ export interface AuthKeys {
   readonly signing: JWK;
   readonly verification: readonly LocalVerificationKey[];
 }
-
-/** Others than the owner may do nothing with the file. */
-const othersBits = 0o077;
 
 /** Makes a key for tokens of the role runtime and nothing else. */
 export function newAuthKeys(): AuthKeys {
@@ -50,18 +48,7 @@ export async function createAuthKeysFile(path: string): Promise<void> {
 
 /** Reads them; refuses a file that others may read. */
 export async function loadAuthKeysFile(path: string): Promise<AuthKeys> {
-  let content: unknown;
-  try {
-    const { mode } = await stat(path);
-    if ((mode & othersBits) !== 0) throw new Error("others may read it; run chmod 600");
-    content = JSON.parse(await readFile(path, "utf8")) as unknown;
-  } catch (error) {
-    // A parser's message could quote the key.
-    const why =
-      error instanceof SyntaxError ? "it is not JSON" : error instanceof Error ? error.message : "unreadable";
-    throw new Fault("CONFIG_INVALID", `\`${path}\`: ${why}`);
-  }
-  const parsed = keysFileSchema.safeParse(content);
+  const parsed = keysFileSchema.safeParse(await loadOwnerOnlyJson(path));
   if (!parsed.success) throw new Fault("CONFIG_INVALID", `\`${path}\` is not a key file of \`fabric up\``);
   return parsed.data;
 }

@@ -1,7 +1,8 @@
 import { createHash, generateKeyPairSync } from "node:crypto";
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { z } from "zod";
 import { Fault } from "../../../schemas/faults.ts";
+import { loadOwnerOnlyJson } from "../../platform/owner-only-file.ts";
 
 const publicJwkSchema = z.object({
   kty: z.literal("OKP"),
@@ -31,9 +32,6 @@ export type PublicJwk = z.output<typeof publicJwkSchema>;
 /** The gate's own keys for rights; never the keys that tokens of people and runtimes are signed with. */
 export type CapabilityKeys = z.output<typeof keysFileSchema>;
 
-/** Others than the owner may do nothing with the file. */
-const othersBits = 0o077;
-
 /** Makes a signing key; `earlier` keys stay published, so that rights that they signed still verify. */
 export function newCapabilityKeys(earlier: readonly PublicJwk[] = []): CapabilityKeys {
   const pair = generateKeyPairSync("ed25519");
@@ -58,18 +56,7 @@ export async function createCapabilityKeysFile(path: string): Promise<void> {
 
 /** Reads them; refuses a file that others may read. */
 export async function loadCapabilityKeysFile(path: string): Promise<CapabilityKeys> {
-  let content: unknown;
-  try {
-    const { mode } = await stat(path);
-    if ((mode & othersBits) !== 0) throw new Error("others may read it; run chmod 600");
-    content = JSON.parse(await readFile(path, "utf8")) as unknown;
-  } catch (error) {
-    // A parser's message could quote the key.
-    const why =
-      error instanceof SyntaxError ? "it is not JSON" : error instanceof Error ? error.message : "unreadable";
-    throw new Fault("CONFIG_INVALID", `\`${path}\`: ${why}`);
-  }
-  const parsed = keysFileSchema.safeParse(content);
+  const parsed = keysFileSchema.safeParse(await loadOwnerOnlyJson(path));
   if (parsed.success) return parsed.data;
   const [first] = parsed.error.issues;
   const where = first === undefined ? "" : `: ${first.path.map(String).join(".") || "it"}, ${first.message}`;
