@@ -8,7 +8,7 @@ import type { Step, Work } from "../../services/host/batch-steps.ts";
 import { liveSteps } from "../../services/host/batch-steps.ts";
 import type { Host } from "../../services/host/host.ts";
 import { HostDied } from "../../services/host/run-slice.ts";
-import type { ProducerPort } from "../../services/platform/kafka.ts";
+import type { KafkaRecord, ProducerPort } from "../../services/platform/kafka.ts";
 import { createKafkaProducer } from "../../services/platform/kafka-producer.ts";
 import { createLog } from "../../services/platform/log.ts";
 import type { Database } from "../../services/platform/postgres.ts";
@@ -35,7 +35,7 @@ export type Announced = readonly string[];
 export class HistoryRig {
   readonly sql: Database;
   readonly #rig: HostRig;
-  readonly #producer: ProducerPort;
+  #producer: ProducerPort;
   readonly #direct: ReadonlyMap<string, Database>;
   readonly #defect: Defect;
   /** Records on each topic since the rig was opened. */
@@ -63,14 +63,7 @@ export class HistoryRig {
     for (const table of ["trail", "blocks"])
       await rig.sql.query(`ALTER TABLE audit.${table} DISABLE TRIGGER USER`);
     await rig.createTopics(eventTypes, partitions);
-    // A broker that has just started does not give out producer ids at once.
-    const producer = await eventually(() =>
-      createKafkaProducer({
-        brokers: inject("stack").kafkaBrokers,
-        clientId: "histories",
-        log: createLog({ service: "histories", level: "silent" }),
-      }),
-    );
+    const producer = await newProducer();
     const direct = new Map(
       processors.map(({ name }) => [
         name,
@@ -199,17 +192,32 @@ export class HistoryRig {
   }
 
   async #publish(events: readonly Envelope[]): Promise<void> {
-    if (events.length === 0) return;
-    const { failures } = await this.#producer.send(
-      events.map((event) => ({
-        topic: this.#rig.topicOf(event.type),
-        key: toKey(event),
-        value: this.#rig.codec.encode(event).bytes,
-        headers: { ce_id: event.event_id },
-        timestampMs: Date.now(),
-      })),
+    let due: readonly KafkaRecord[] = events.map((event) => ({
+      topic: this.#rig.topicOf(event.type),
+      key: toKey(event),
+      value: this.#rig.codec.encode(event).bytes,
+      headers: { ce_id: event.event_id },
+      timestampMs: Date.now(),
+    }));
+    // A partition that was made a moment ago may have no leader yet: as the relay does, what was refused goes again,
+    // in its order, from a new producer.
+    await eventually(
+      async () => {
+        if (due.length === 0) return true;
+        const { failures } = await this.#producer.send(due);
+        const lasting = failures.find(({ fault }) => fault.kind !== "transient");
+        if (lasting !== undefined) throw lasting.fault;
+        const refused = new Set(failures.map(({ index }) => index));
+        due = due.filter((_, index) => refused.has(index));
+        if (due.length > 0) {
+          await this.#producer.close();
+          this.#producer = await newProducer();
+        }
+        return due.length === 0;
+      },
+      Boolean,
+      { what: "leaders for every partition" },
     );
-    if (failures[0] !== undefined) throw failures[0].fault;
     for (const { type } of events) this.#published.set(type, (this.#published.get(type) ?? 0) + 1);
   }
 
@@ -310,4 +318,15 @@ async function moveAlone(sql: Database, work: Work): Promise<void> {
 
 function announcedBy(emission: Emission): readonly string[] {
   return emission.draft.type === "fabric.takeover.opened" ? [emission.draft.redacted_summary.item_id] : [];
+}
+
+/** A broker that has just started does not give out producer ids at once. */
+function newProducer(): Promise<ProducerPort> {
+  return eventually(() =>
+    createKafkaProducer({
+      brokers: inject("stack").kafkaBrokers,
+      clientId: "histories",
+      log: createLog({ service: "histories", level: "silent" }),
+    }),
+  );
 }
