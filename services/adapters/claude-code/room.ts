@@ -1,0 +1,15 @@
+import type { RuntimeRoom } from "../../platform/runtime-room.ts";
+import { capabilities } from "./capabilities.ts";
+import { claudeCode } from "./claude-code.ts";
+import { drive } from "./drive.ts";
+import { setup } from "./setup.ts";
+
+/** Claude Code, whole. */
+export const room: RuntimeRoom = {
+  adapter: claudeCode,
+  capabilities,
+  setup,
+  drive,
+  limits: {},
+  bypasses: [],
+};

@@ -1,0 +1,181 @@
+/**
+ * What a runtime's room (`services/adapters/<runtime>/`) hands to `fabric install|uninstall|doctor|runtimes` and to
+ * `make test-runtimes`. A room plugs in by one file, `services/adapters/<runtime>/room.ts`, that exports a `RuntimeRoom`,
+ * and by its name in `services/app/runtime-rooms.ts`. Nothing else knows the room:
+ *
+ * - `adapter` and `capabilities` are the room's translation and matrix, as before.
+ * - `setup` says which files the hooks live in, as pure edits of a text (keep what is there, take out what is ours), which
+ *   versions of the client cannot be made fail-closed, and how the client's own consent is given and read.
+ *   Show, diff, backup, undo, idempotence and the record of what was installed are the frame's (`services/install`).
+ * - `drive` says how the real client is run without a person against a scripted model on loopback: for the canaries of
+ *   `fabric doctor` and for the tests. Hooks get there by `setup`, never by `drive`: what is proved is what is installed.
+ * - `limits` names each behaviour that the client cannot hold, and why; the suite then shows the tool running.
+ *
+ * The part that runs inside the client gets from `InstallTarget` all it needs: ready-made command lines for command hooks
+ * (shell or Node form, each with its own deadline and fail-closed), or the gate's address, a token file and the
+ * configuration hash for plugins. A plugin sends `x-fabric-hooks: <configurationHash>` with each request to
+ * `POST /v1/hooks/<runtime>`, reads the token from `tokenFile` at each call (it is renewed), and keeps deadlines below
+ * `gatingDeadlineMs` and `observingDeadlineMs`.
+ */
+import type { Adapter } from "../../schemas/adapter.ts";
+import type { RuntimeCapabilities } from "./runtime-capabilities.ts";
+
+/** How the client reaches the gate: its own HTTP hooks, a command (curl, or Node where there is none), or code inside it. */
+export type HookForm = "http" | "shell" | "node" | "plugin";
+
+/** What an installation is made from. Every path is absolute. */
+export interface InstallTarget {
+  /** The person's home, or an empty folder of a canary. */
+  readonly home: string;
+  readonly form: HookForm;
+  /** Without a slash at the end. */
+  readonly gateUrl: string;
+  /** The gate's token, mode 0600; what runs in the client reads it at each call. */
+  readonly tokenFile: string;
+  /** The token itself, for clients whose configuration has to hold it: such an edit has mode 0600. */
+  readonly token: string;
+  /** A folder of ours for this runtime, mode 0700: shim, settings, spool. A plugin's file may go there too. */
+  readonly fabricDir: string;
+  /** Digest of this installation; empty while it is computed. It has to be in the text that the running client loads. */
+  readonly configurationHash: string;
+  /** Shell text for a hook in front of an effect: it replies, or ends with code 2 and a text on standard error. */
+  readonly gatingCommand: string;
+  /** Shell text for a hook that tells something: it never holds the client, and spools what the gate does not take. */
+  readonly observingCommand: string;
+  /** The commands' own deadlines; a client's time limit for a hook has to be longer. */
+  readonly gatingDeadlineMs: number;
+  readonly observingDeadlineMs: number;
+  readonly clientVersion: string;
+}
+
+/** One file of the client that an installation changes. Pure: texts in, texts out. */
+export interface FileEdit {
+  readonly path: string;
+  /** Default: what the file has, 0644 for a new one. 0600 for a file that holds the token. */
+  readonly mode?: number;
+  /** The text with our part, whatever of ours was in it before. Throws CONFIG_INVALID for a text that it cannot read. */
+  toInstalled(before: string | null): string;
+  /** The text without our part; null: nothing of anybody else was in it, so the file goes. */
+  toRemoved(text: string): string | null;
+}
+
+/** What a person agrees to in the client's own way, as it is shown before the yes. */
+export interface ConsentItem {
+  readonly what: string;
+  readonly hash: string;
+}
+/** `modified`: there was a yes, to another content. `untrusted`: the client would skip it. */
+export type ConsentState = "managed" | "trusted" | "untrusted" | "modified" | "missing";
+
+/** A client's program with the environment and folder that it is to be run in. */
+export interface ClientProgram {
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly workingDirectory: string;
+  readonly home: string;
+}
+/** Clients that skip hooks without a yes of their own keeping (content hash, allowlist). Effects: it runs the client. */
+export interface Consent {
+  /** What the client asks about, as it sees the installed files now. */
+  show(program: ClientProgram, target: InstallTarget): Promise<readonly ConsentItem[]>;
+  /** Records the yes as the client's own interface would. */
+  give(program: ClientProgram, target: InstallTarget): Promise<void>;
+  /** The worst state among our hooks. */
+  state(program: ClientProgram, target: InstallTarget): Promise<ConsentState>;
+}
+
+export interface RuntimeSetup {
+  /** The program as a person types it; `program --version` prints a version somewhere in its first line. */
+  readonly program: string;
+  /** Forms that this client takes, the default first. */
+  readonly forms: readonly [HookForm, ...HookForm[]];
+  /** Why hooks of this version in this form cannot be made fail-closed, in a sentence that says what to do; else null. */
+  refuse(version: string, form: HookForm): string | null;
+  edits(target: InstallTarget): readonly FileEdit[];
+  readonly consent?: Consent;
+  /** What in the files as they are would switch the hooks off or open a way past them; empty: nothing. Pure. */
+  findOpenings(textOf: (path: string) => string | null, target: InstallTarget): readonly string[];
+}
+
+/** One tool call that the scripted model asks for, in the runtime's own words. */
+export interface ScriptedCall {
+  readonly name: string;
+  /** A string: a custom (free-form) call of the Responses format. */
+  readonly input: Readonly<Record<string, unknown>> | string;
+  readonly namespace?: string;
+}
+/** Where one run of a client happens. */
+export interface DriveRun {
+  readonly program: string;
+  /** Empty but for what `setup` laid into it. */
+  readonly home: string;
+  readonly workspace: string;
+  /** The scripted model, without a path. */
+  readonly modelUrl: string;
+  readonly apiKey: string;
+  readonly prompt: string;
+}
+export interface ClientStart {
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly stdin: string;
+}
+/** How the real client is run without a person against the scripted model. */
+export interface ClientDrive {
+  /** What the tests install into their cache: exact versions. */
+  readonly pins: {
+    readonly npm?: readonly string[];
+    readonly node?: string;
+    readonly pip?: readonly string[];
+  };
+  /** The program below a folder that the pins were installed into. */
+  programIn(dir: string): string;
+  /** A folder that has to come first on PATH. */
+  readonly pathIn?: (dir: string) => string;
+  readonly tools: {
+    shell(command: string): ScriptedCall;
+    write?(path: string, content: string, workspace: string): ScriptedCall;
+    subagent?(prompt: string): ScriptedCall;
+  };
+  /** Lays the model's configuration into `home`, beside what is there, and says how the client starts. */
+  prepare(run: DriveRun): Promise<ClientStart>;
+}
+
+/** Behaviours that `make test-runtimes` proves on the real client; a room may add known ways past its hooks. */
+export type Behaviour =
+  | "allow"
+  | "deny"
+  | "modify"
+  | "approve"
+  | "gate_away"
+  | "gate_slow"
+  | "gate_garbage"
+  | "hook_crash"
+  | "two_calls"
+  | "subagent"
+  | "failing_command"
+  | `bypass_${string}`;
+
+/** A behaviour that the client does not let us hold: what was tried, and what stands in its place. */
+export interface Limit {
+  readonly why: string;
+  readonly tried: string;
+  readonly mitigation: string;
+}
+/** A known way past the hooks, as turns of the scripted model; `closed`: the installation closes it. */
+export interface Bypass {
+  readonly behaviour: `bypass_${string}`;
+  readonly turns: readonly { readonly call: ScriptedCall }[];
+  /** File in the workspace that exists when the way was open. */
+  readonly leaves: string;
+}
+
+/** One runtime, whole. */
+export interface RuntimeRoom {
+  readonly adapter: Adapter;
+  readonly capabilities: RuntimeCapabilities;
+  readonly setup: RuntimeSetup;
+  readonly drive: ClientDrive;
+  readonly limits: Readonly<Partial<Record<Behaviour, Limit>>>;
+  readonly bypasses: readonly Bypass[];
+}
