@@ -57,6 +57,8 @@ export async function startGate(around: Surroundings, signal: AbortSignal): Prom
     log,
   });
   const database = serviceDatabase(config, "gate", {
+    // Everything that a call waits for is found by key.
+    keepsPlans: true,
     maxConnections: gateConnections,
     connectTimeoutMs,
     statementTimeoutMs: silentMs,

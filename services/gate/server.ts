@@ -28,6 +28,7 @@ import type { CapabilitySigner } from "./capability/signer.ts";
 import type { Operand } from "./classified.ts";
 import { withRealPaths } from "./classified.ts";
 import { createClassifyOnce } from "./classify-once.ts";
+import { createRememberingClassify } from "./classify-remembered.ts";
 import type { CommitterOptions } from "./committer.ts";
 import { createCommitter } from "./committer.ts";
 import { loadFacts, nothingWanted } from "./facts.ts";
@@ -100,7 +101,7 @@ const traceparentPattern = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 export function createGate(options: GateOptions): Gate {
   const { adapters, clock, log, metrics } = options;
   const monotonicMs = options.monotonicMs ?? (() => performance.now());
-  const once = createClassifyOnce(options.classify, monotonicMs);
+  const once = createClassifyOnce(createRememberingClassify(options.classify, monotonicMs), monotonicMs);
   const { classify } = once;
   const budgetMs = options.budgetMs ?? defaultBudgetMs;
   const observeBudgetMs = options.observeBudgetMs ?? defaultObserveBudgetMs;

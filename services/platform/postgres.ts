@@ -49,6 +49,11 @@ export interface DatabaseOptions {
   /** Longest wait for a connection, new or from the pool. */
   readonly connectTimeoutMs?: number;
   readonly searchPath?: readonly string[];
+  /**
+   * Prepared statements keep one plan for all their parameters. For pools whose statements find few rows by key: left to
+   * itself the server may plan such a statement anew each time, which costs more than to run it.
+   */
+  readonly keepsPlans?: boolean;
 }
 
 /** The work of a transaction failed, and its ROLLBACK got no answer. */
@@ -80,7 +85,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
     keepAlive: true,
     types,
-    options: toServerOptions(options.searchPath),
+    options: toServerOptions(options),
   };
   const pool = new pg.Pool({ ...connection, max: options.maxConnections ?? 8, idleTimeoutMillis: 30_000 });
   // An idle connection that breaks is dropped by the pool; its next user gets a new one, and any error there.
@@ -160,11 +165,12 @@ async function run<R>(
  * Just-in-time compilation is off: it takes up to a second on a plan that looks dear, and every statement of a service is
  * short, or sets of rows through indexes.
  */
-function toServerOptions(searchPath: readonly string[] | undefined): string {
-  const jit = "-c jit=off";
-  return searchPath === undefined
-    ? jit
-    : `${jit} -c search_path=${searchPath.map((one) => pg.escapeIdentifier(one)).join(",")}`;
+function toServerOptions({ searchPath, keepsPlans = false }: DatabaseOptions): string {
+  const options = ["-c jit=off"];
+  if (keepsPlans) options.push("-c plan_cache_mode=force_generic_plan");
+  if (searchPath !== undefined)
+    options.push(`-c search_path=${searchPath.map((one) => pg.escapeIdentifier(one)).join(",")}`);
+  return options.join(" ");
 }
 
 /** Whether the server itself answered with an error, so that the connection is still in step. */

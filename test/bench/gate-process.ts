@@ -33,7 +33,12 @@ const tokenLifetimeSeconds = 3_600;
 
 /** The product's gate with its own defaults and the policy that ships, alone in a process. */
 runAsChild<Settings>(async ({ databaseUrl, bundleDir, tenantId }) => {
-  const database = openDatabase({ url: databaseUrl, applicationName: "fabric-bench-gate" });
+  const database = openDatabase({
+    url: databaseUrl,
+    applicationName: "fabric-bench-gate",
+    // As the service sets it.
+    keepsPlans: true,
+  });
   const keys = newAuthKeys();
   const [bash, sql, policy] = await Promise.all([loadBashParser(), loadSqlParser(), loadPolicy(bundleDir)]);
   const gate = createGate({
