@@ -1,3 +1,4 @@
+import { setTimeout as wait } from "node:timers/promises";
 import type { Admin } from "kafkajs";
 import kafkajs from "kafkajs";
 import { Fault } from "../../schemas/faults.ts";
@@ -46,6 +47,9 @@ export function toTopicName(prefix: string, type: string): string {
   return prefix + type;
 }
 
+const leadersDeadlineMs = 30_000;
+const leadersPollMs = 100;
+
 /** Source of a config value that was set on the topic itself. */
 const topicConfigSource = 1;
 
@@ -71,6 +75,25 @@ export function createKafkaAdmin(options: {
       return await question();
     } catch (error) {
       throw toAdminFault(error);
+    }
+  }
+
+  /** kafkajs' own wait gives up when the broker has not heard yet of a topic that its controller made a moment ago. */
+  async function untilLed(topics: readonly string[]): Promise<void> {
+    const untilMs = performance.now() + leadersDeadlineMs;
+    for (;;) {
+      try {
+        const found = await ask(() => client.fetchTopicMetadata({ topics: [...topics] }));
+        if (found.topics.every(({ partitions }) => partitions.every(({ leader }) => leader >= 0))) return;
+        if (performance.now() > untilMs)
+          throw new Fault(
+            "BROKER_UNAVAILABLE",
+            `new topics have no leaders after ${String(leadersDeadlineMs / 1000)} s`,
+          );
+      } catch (error) {
+        if (performance.now() > untilMs) throw error;
+      }
+      await wait(leadersPollMs);
     }
   }
 
@@ -117,7 +140,7 @@ export function createKafkaAdmin(options: {
       if (topics.length === 0) return;
       await ask(() =>
         client.createTopics({
-          waitForLeaders: true,
+          waitForLeaders: false,
           topics: topics.map(({ topic, partitions, replication, configs }) => ({
             topic,
             numPartitions: partitions,
@@ -126,6 +149,7 @@ export function createKafkaAdmin(options: {
           })),
         }),
       );
+      await untilLed(topics.map(({ topic }) => topic));
     },
 
     async raisePartitions(topic, count) {

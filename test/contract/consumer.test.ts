@@ -14,6 +14,7 @@ import { createKafkaConsumer } from "../../services/platform/kafka-consumer.ts";
 import { createKafkaOffsets } from "../../services/platform/kafka-offsets.ts";
 import { createLog } from "../../services/platform/log.ts";
 import { eventually } from "../harness/eventually.ts";
+import { createTopics } from "../harness/topics.ts";
 
 /** Clients that the host may run on. Each passes the same promises. */
 const clients: readonly [string, (groupId: string) => ConsumerPort][] = [
@@ -62,10 +63,7 @@ describe.each(clients)("consumer port over %s", (_name, open) => {
 
   const topic = async (name: string, partitions = 1): Promise<string> => {
     topics.push(prefix + name);
-    await admin.createTopics({
-      waitForLeaders: true,
-      topics: [{ topic: prefix + name, numPartitions: partitions }],
-    });
+    await createTopics(admin, [{ topic: prefix + name, numPartitions: partitions }]);
     return prefix + name;
   };
   const publish = (to: string, count: number, partition = 0, from = 0) =>

@@ -10,6 +10,7 @@ import { createLog } from "../../services/platform/log.ts";
 import { startTcpProxy } from "../harness/tcp-proxy.ts";
 import type { TcpProxy } from "../harness/tcp-proxy.ts";
 import { readTopic } from "../harness/topic-reader.ts";
+import { createTopics } from "../harness/topics.ts";
 
 const log = createLog({ service: "test", level: "silent" });
 const prefix = `producer-${randomUUID().slice(0, 8)}.`;
@@ -31,12 +32,10 @@ beforeAll(async () => {
   });
   admin = kafka.admin();
   await admin.connect();
-  await admin.createTopics({
-    topics: [
-      { topic: plain, numPartitions: 3 },
-      { topic: narrow, numPartitions: 3, configEntries: [{ name: "max.message.bytes", value: "2000" }] },
-    ],
-  });
+  await createTopics(admin, [
+    { topic: plain, numPartitions: 3 },
+    { topic: narrow, numPartitions: 3, configEntries: [{ name: "max.message.bytes", value: "2000" }] },
+  ]);
 });
 afterEach(async () => {
   for (const one of open.splice(0)) await one.close();

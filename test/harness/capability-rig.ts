@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import pg from "pg";
+import type pg from "pg";
 import type { Envelope } from "../../schemas/envelope.ts";
 import type { Json } from "../../schemas/gate.ts";
 import { newCapabilityKeys } from "../../services/gate/capability/capability-keys.ts";
@@ -23,6 +23,7 @@ import { openDatabase } from "../../services/platform/postgres.ts";
 import type { TestDatabase } from "./database.ts";
 import { createTestDatabase } from "./database.ts";
 import { memoryCodec } from "./memory-codec.ts";
+import { openSuperuser } from "./superuser.ts";
 
 /** The revision that the rig's gates decide by, and that its rights are issued under. */
 export const rigRevision = "policy@2026-11-30.1+000000000000";
@@ -87,8 +88,7 @@ export interface CapabilityRig {
 
 export const createCapabilityRig = async (): Promise<CapabilityRig> => {
   const test = await createTestDatabase();
-  const admin = new pg.Pool({ connectionString: test.url, max: 4 });
-  admin.on("error", () => undefined);
+  const admin = openSuperuser(test.url);
   await admin.query("INSERT INTO access.tenants (tenant_id) VALUES ('acme'), ('other')");
   const authKeys = newAuthKeys();
   const verification = authKeys.verification.map(({ jwk }) => ({ jwk, roles }));

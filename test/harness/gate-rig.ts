@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { Writable } from "node:stream";
-import pg from "pg";
+import type pg from "pg";
 import type { Adapter } from "../../schemas/adapter.ts";
 import type { AvroSchema } from "../../schemas/avro-json.ts";
 import { eventTypes } from "../../schemas/catalog.ts";
@@ -33,6 +33,7 @@ import { openMemoryKek, openTenantKeys } from "../../services/platform/vault-sea
 import type { TestDatabase } from "./database.ts";
 import { createTestDatabase } from "./database.ts";
 import { projectDir } from "./stack.ts";
+import { openSuperuser } from "./superuser.ts";
 
 /** Ids without a registry: a type's place in the catalogue. */
 const schemaIds = new Map(eventTypes.map((type, index) => [type as string, index + 1]));
@@ -92,8 +93,7 @@ export const rigTenant = "acme";
 
 export const createGateRig = async (): Promise<GateRig> => {
   const test = await createTestDatabase();
-  const admin = new pg.Pool({ connectionString: test.url, max: 4 });
-  admin.on("error", () => undefined);
+  const admin = openSuperuser(test.url);
   await admin.query("INSERT INTO access.tenants (tenant_id) VALUES ($1), ('other')", [rigTenant]);
   const kek = openMemoryKek("test", randomBytes(32));
   const authKeys = newAuthKeys();

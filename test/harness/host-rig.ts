@@ -24,6 +24,7 @@ import { openMemoryKek, openTenantKeys } from "../../services/platform/vault-sea
 import type { TestDatabase } from "./database.ts";
 import { createTestDatabase } from "./database.ts";
 import { memoryCodec } from "./memory-codec.ts";
+import { createTopics } from "./topics.ts";
 
 /** A model call of `tenantId`, number `n`; each has an id of its own. */
 export const modelEvent = (n: number, tenantId = "acme"): Envelope<"agent.model.completed"> =>
@@ -159,14 +160,14 @@ export async function openHostRig(): Promise<HostRig> {
     lines,
     topicOf,
     async createTopics(types, partitions = 1, config = {}) {
-      await admin.createTopics({
-        waitForLeaders: true,
-        topics: types.map((type) => ({
+      await createTopics(
+        admin,
+        types.map((type) => ({
           topic: topicOf(type),
           numPartitions: partitions,
           configEntries: Object.entries(config).map(([name, value]) => ({ name, value })),
         })),
-      });
+      );
       for (const type of types) topics.add(topicOf(type));
     },
     async publish(events, to = {}) {

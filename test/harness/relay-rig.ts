@@ -17,6 +17,7 @@ import type { TestDatabase } from "./database.ts";
 import { eventually } from "./eventually.ts";
 import { readTopic } from "./topic-reader.ts";
 import type { ReadRecord } from "./topic-reader.ts";
+import { createTopics } from "./topics.ts";
 
 export interface RunningRelay {
   readonly relay: Relay;
@@ -96,7 +97,7 @@ export const openRelayRig = async (): Promise<RelayRig> => {
     createTopic: async (type, partitions = 3, config = {}) => {
       const topic = prefix + type;
       const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }));
-      await admin.createTopics({ topics: [{ topic, numPartitions: partitions, configEntries }] });
+      await createTopics(admin, [{ topic, numPartitions: partitions, configEntries }]);
       topics.push(topic);
     },
     append: (rows) => database.transaction((tx) => appendOutbox(tx, rows)),

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import pg from "pg";
+import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { catalog, eventTypes } from "../../schemas/catalog.ts";
 import { eventSchema } from "../../schemas/event-schemas.ts";
@@ -23,6 +23,7 @@ import { createTestDatabase } from "../harness/database.ts";
 import { eventually } from "../harness/eventually.ts";
 import { ownRequest } from "../harness/gate-rig.ts";
 import { projectDir } from "../harness/stack.ts";
+import { openSuperuser } from "../harness/superuser.ts";
 
 /** The gate as `fabric serve gate` starts it, with nothing handed in but the configuration. */
 
@@ -35,7 +36,7 @@ const keysFile = (): string => join(dir, "token-keys.json");
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), "gate-start-"));
   test = await createTestDatabase();
-  admin = new pg.Pool({ connectionString: test.url, max: 2 });
+  admin = openSuperuser(test.url, 2);
   await admin.query("INSERT INTO access.tenants (tenant_id) VALUES ('local')");
   for (const [index, type] of eventTypes.entries()) {
     await admin.query(

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import pg from "pg";
+import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "../../services/platform/postgres.ts";
 import { openDatabase } from "../../services/platform/postgres.ts";
@@ -18,20 +18,20 @@ import {
 import { createKekFile, loadKekFile } from "../../services/vault/kek-file.ts";
 import type { TestDatabase } from "../harness/database.ts";
 import { createTestDatabase } from "../harness/database.ts";
+import { openSuperuser } from "../harness/superuser.ts";
 
 let test: TestDatabase;
 let database: Database;
 /** No service may read evidence back yet: a superuser stands in for the reader. */
 let reader: Database;
-let admin: pg.Client;
+let admin: pg.Pool;
 const kekBytes = randomBytes(32);
 const kek = openMemoryKek("test", kekBytes);
 beforeAll(async () => {
   test = await createTestDatabase();
   database = openDatabase({ url: test.roleUrl("fabric_gate"), applicationName: "vault-test" });
   reader = openDatabase({ url: test.url, applicationName: "vault-test-reader" });
-  admin = new pg.Client({ connectionString: test.url });
-  await admin.connect();
+  admin = openSuperuser(test.url, 1);
 });
 afterAll(async () => {
   await database.end();
