@@ -66,7 +66,12 @@ export const catalog = {
   },
   "agent.subagent.started": { ...observed, summary: "a child agent began" },
   "agent.subagent.stopped": { ...observed, summary: "a child agent ended" },
-  "agent.model.completed": { ...observed, class: "domain", summary: "a model call ended, with its tokens" },
+  "agent.model.completed": {
+    ...observed,
+    class: "domain",
+    version: "1.1",
+    summary: "a model call ended, with its tokens",
+  },
   "agent.lifecycle.observed": {
     ...observed,
     summary: "a signal of the runtime that changes nothing for policy",
@@ -80,6 +85,10 @@ export const catalog = {
   "agent.tool.authorized": { ...ruling, summary: "the gate allowed a tool call" },
   "agent.tool.denied": { ...ruling, summary: "the gate refused a tool call" },
   "agent.tool.deferred": { ...ruling, summary: "the gate put a tool call off until a fact is there" },
+  "agent.deferral.answered": {
+    ...ruling,
+    summary: "a plan that was put off was asked for again, and decided",
+  },
   "agent.tool.completed": {
     ...ruling,
     class: "domain",
@@ -147,6 +156,12 @@ export const catalog = {
     key: "tenant",
     owner: "desk",
     summary: "a person corrected the ledger",
+  },
+  "fabric.cost.closed": {
+    ...control,
+    key: "tenant",
+    owner: "desk",
+    summary: "a person closed a month of the ledger",
   },
   "fabric.cost.anomalous": {
     ...control,

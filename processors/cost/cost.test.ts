@@ -21,6 +21,7 @@ const noTokens: Summaries["agent.model.completed"] = {
   duration_ms: null,
   cost_micros: null,
   error_kind: null,
+  model_call_id: null,
 };
 const model = (change: Partial<Summaries["agent.model.completed"]>, recordedAtMs = nowMs) =>
   eventOf(draft("agent.model.completed", { ...noTokens, ...change }), { recordedAtMs });

@@ -12,7 +12,7 @@ export interface Movement {
 
 /**
  * Adds rows and entries that are not there yet, and answers what counts now and did not before, and the other way round.
- * Of several rows of one call the one that was recorded first counts.
+ * Of several rows of one call one counts: the first recorded of those that tell most.
  * INVARIANT: the tables are the same whatever the order of arrival (test/property/cost.test.ts).
  */
 export async function addCharges(tx: Transaction, all: readonly Charge[]): Promise<readonly Movement[]> {
@@ -81,12 +81,17 @@ async function findContested(tx: Transaction, keyed: readonly Charge[]): Promise
   return contested;
 }
 
-/** Lets the first recorded row of each call count, and no other. */
+/** Of two reports of one model call the one that tells what it cost goes before the one that tells tokens, or nothing. */
+const knownFirst = `CASE WHEN kind = 'model'
+  THEN array_position(ARRAY['listed', 'reported', 'unpriced', 'unmeasured'], price_state) ELSE 0 END`;
+
+/** Lets one row of each call count: the first recorded of those that tell most. */
 async function recount(tx: Transaction, keyed: readonly Charge[]): Promise<Movement[]> {
   const moved = await tx.query<Omit<Spending, "recorded_at"> & { recorded_at: Date; is_counted: boolean }>({
     name: "cost-recount",
     text: `UPDATE usage u SET is_counted = w.is_first
-      FROM (SELECT event_id, row_number() OVER (PARTITION BY tenant_id, call_key ORDER BY recorded_at, event_id) = 1 AS is_first
+      FROM (SELECT event_id, row_number() OVER (PARTITION BY tenant_id, call_key
+          ORDER BY ${knownFirst}, recorded_at, event_id) = 1 AS is_first
         FROM usage JOIN (SELECT DISTINCT * FROM unnest($1::text[], $2::text[]) AS k(tenant_id, call_key)) AS k
           USING (tenant_id, call_key)) AS w
       WHERE u.event_id = w.event_id AND u.is_counted <> w.is_first

@@ -54,6 +54,7 @@ function chargeModel(event: Envelope<"agent.model.completed">, prices: PriceList
   const tokens = { uncached: input - cached - written, cached, written, output };
   const price = findPrice(prices.models, summary.model, event.recorded_at);
   const isMeasured = summary.input_tokens !== null || summary.output_tokens !== null;
+  const { session_id, attempt } = event.execution;
   const provider = `provider:${summary.model}`;
   const book = new Book(event.event_id);
   let pricing: Pricing;
@@ -66,6 +67,11 @@ function chargeModel(event: Envelope<"agent.model.completed">, prices: PriceList
   } else pricing = { state: isMeasured ? "unpriced" : "unmeasured", price: null };
   const usage: UsageRow = {
     ...toBaseRow(event, "model", pricing),
+    // Two reports of one model call, such as one of a plugin and one of a shell hook, are one call.
+    call_key:
+      summary.model_call_id === null
+        ? null
+        : JSON.stringify(["model", event.correlation_id, session_id, summary.model_call_id, attempt]),
     model: summary.model,
     outcome: summary.outcome,
     amount_micros: book.spent,

@@ -50,6 +50,7 @@ const model = (tokens: bigint | null) =>
       duration_ms: null,
       cost_micros: null,
       error_kind: null,
+      model_call_id: null,
     }),
   );
 const project = async (event: Envelope): Promise<Change> => {

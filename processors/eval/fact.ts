@@ -68,6 +68,8 @@ export interface Fact {
   readonly cached_input_tokens: string | null;
   readonly output_tokens: string | null;
   readonly cost_micros: string | null;
+  /** Facts of one model call share it; null where the runtime has no id for it. */
+  readonly model_call: string | null;
 }
 
 /** What one kind of event adds to the shared part. */
@@ -109,6 +111,7 @@ export function toFact(event: Envelope<FactType>): Fact {
     cached_input_tokens: null,
     output_tokens: null,
     cost_micros: null,
+    model_call: null,
     ...own,
   };
 }
@@ -137,7 +140,8 @@ function toOwn(event: Envelope<FactType>): Own {
     case "agent.subagent.started":
       return { kind: "subagent" };
     case "agent.model.completed": {
-      const { model, outcome, duration_ms, ...counted } = event.redacted_summary;
+      const { model, outcome, duration_ms, model_call_id, ...counted } = event.redacted_summary;
+      const { session_id, attempt } = event.execution;
       return {
         kind: "model",
         model: clean(model),
@@ -147,6 +151,8 @@ function toOwn(event: Envelope<FactType>): Own {
         cached_input_tokens: toAmount(counted.cached_input_tokens),
         output_tokens: toAmount(counted.output_tokens),
         cost_micros: toAmount(counted.cost_micros),
+        model_call:
+          model_call_id === null ? null : toKey(JSON.stringify([session_id, model_call_id, attempt])),
       };
     }
     case "agent.tool.requested": {
@@ -206,8 +212,12 @@ function callKeyOf(event: Envelope): string {
         ? ["event", event.event_id]
         : ["plan", turn_id, event.plan_digest]
       : ["call", tool_call_id];
-  // An index row holds 2,700 bytes; no runtime's id comes near.
-  return cut(clean(JSON.stringify([session_id, ...call])), 600);
+  return toKey(JSON.stringify([session_id, ...call]));
+}
+
+/** An index row holds 2,700 bytes; no runtime's id comes near. */
+function toKey(text: string): string {
+  return cut(clean(text), 600);
 }
 
 function toPreview(text: string): string {

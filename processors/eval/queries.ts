@@ -1,7 +1,7 @@
 import type { Transaction } from "../kit/transaction.ts";
 import { judgedCallFacts, toEpisodesText } from "./episode-text.ts";
 import type { Step } from "./step.ts";
-import { sumsText } from "./store.ts";
+import { toldMost, toSumsText } from "./store.ts";
 
 /** The tables of the processor with the order in which a dump of them is compared. */
 export const dumpTables: readonly { readonly table: string; readonly orderBy: string }[] = [
@@ -159,7 +159,13 @@ const episodesOfPageText = `
     coalesce(l.labels, '[]') AS labels
   FROM (${toEpisodesText("eval.")}) AS e
   CROSS JOIN LATERAL (
-    SELECT ${sumsText} FROM eval.facts AS f WHERE f.episode_id = e.episode_id AND f.recorded_at <= $2
+    SELECT ${toSumsText("true", "f.is_counted", "1")} FROM (
+      SELECT *, true AS is_counted FROM eval.facts
+      WHERE episode_id = e.episode_id AND recorded_at <= $2 AND model_call IS NULL
+      UNION ALL
+      SELECT *, event_id = first_value(event_id) OVER (PARTITION BY model_call ORDER BY ${toldMost}) FROM eval.facts
+      WHERE episode_id = e.episode_id AND recorded_at <= $2 AND model_call IS NOT NULL
+    ) AS f
   ) AS s
   CROSS JOIN LATERAL (
     SELECT jsonb_agg(jsonb_build_object('author', author, 'label', label, 'score', score, 'note', note, 'labelled_at',

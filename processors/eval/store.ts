@@ -38,16 +38,31 @@ export async function applyChanges(tx: Transaction, changes: readonly Change[]):
  * order: two batches of one episode come one after the other, and the second judges what both brought.
  */
 async function addFacts(tx: Transaction, facts: readonly Fact[]): Promise<readonly string[]> {
+  await holdModelCalls(tx, facts);
   const added = await tx.query<{ episode_id: string }>({
     name: "eval-add-facts",
     text: `WITH fresh AS (
         INSERT INTO facts SELECT * FROM json_populate_recordset(NULL::facts, $1::json)
         ON CONFLICT (event_id) DO NOTHING RETURNING *
       )
+, touched AS (
+        SELECT DISTINCT episode_id, model_call FROM fresh WHERE model_call IS NOT NULL
+      ), known AS (
+        -- The ledger as it was before this statement: what it inserts is not seen here.
+        SELECT f.* FROM facts AS f JOIN touched USING (episode_id, model_call)
+      ), moved AS (
+        SELECT *, model_call IS NULL AS is_counted, 1 AS sign FROM fresh
+        UNION ALL SELECT * FROM (SELECT DISTINCT ON (episode_id, model_call) *, NULL::boolean, 1
+          FROM (SELECT * FROM known UNION ALL SELECT * FROM fresh WHERE model_call IS NOT NULL) AS a
+          ORDER BY episode_id, model_call, ${toldMost}) AS later
+        UNION ALL SELECT * FROM (SELECT DISTINCT ON (episode_id, model_call) *, NULL::boolean, -1 FROM known
+          ORDER BY episode_id, model_call, ${toldMost}) AS earlier
+      )
       INSERT INTO totals AS t (episode_id, tenant_id, events, call_facts, prompts, subagents, model_calls, input_tokens,
         cached_input_tokens, output_tokens, cost_micros)
       SELECT * FROM (
-        SELECT episode_id, min(tenant_id), ${sumsText} FROM fresh GROUP BY episode_id
+        SELECT episode_id, min(tenant_id), ${toSumsText("m.is_counted IS NOT NULL", "m.is_counted IS NOT FALSE", "m.sign")}
+        FROM moved AS m GROUP BY episode_id
       ) AS s ORDER BY episode_id
       ON CONFLICT (episode_id) DO UPDATE SET events = t.events + EXCLUDED.events,
         call_facts = t.call_facts + EXCLUDED.call_facts, prompts = t.prompts + EXCLUDED.prompts,
@@ -61,12 +76,35 @@ async function addFacts(tx: Transaction, facts: readonly Fact[]): Promise<readon
   return added.rows.map((row) => row.episode_id);
 }
 
-/** Sums over facts, in the order of the columns of `totals`. */
-export const sumsText = `count(*) AS events, count(call_key) AS call_facts,
-  count(*) FILTER (WHERE kind = 'prompt') AS prompts, count(*) FILTER (WHERE kind = 'subagent') AS subagents,
-  count(*) FILTER (WHERE kind = 'model') AS model_calls, coalesce(sum(input_tokens), 0)::bigint AS input_tokens,
-  coalesce(sum(cached_input_tokens), 0)::bigint AS cached_input_tokens,
-  coalesce(sum(output_tokens), 0)::bigint AS output_tokens, coalesce(sum(cost_micros), 0)::bigint AS cost_micros`;
+/** Which report of a model call counts depends on all of them: batches of one episode that bring some see each other's. */
+async function holdModelCalls(tx: Transaction, facts: readonly Fact[]): Promise<void> {
+  const episodes = new Set(facts.flatMap((one) => (one.model_call === null ? [] : [one.episode_id])));
+  if (episodes.size === 0) return;
+  await tx.query({
+    name: "eval-hold-model-calls",
+    // 1702256993 names the class of these locks. In one order, so that two never wait for each other.
+    text: `SELECT pg_advisory_xact_lock(1702256993, k.h)
+      FROM (SELECT DISTINCT hashtext(current_schema() || '/' || id) AS h FROM unnest($1::text[]) AS id ORDER BY 1) AS k`,
+    values: [[...episodes]],
+  });
+}
+
+/** Of two reports of one model call the one that tells more counts, then the first. */
+export const toldMost = `(coalesce(input_tokens, output_tokens) IS NULL), (cost_micros IS NULL), recorded_at, event_id`;
+
+/**
+ * Sums over facts, in the order of the columns of `totals`: all that `isFact` holds for, and of model calls those that
+ * count.
+ */
+export function toSumsText(isFact: string, isCounted: string, sign: string): string {
+  const sum = (column: string): string =>
+    `coalesce(sum(${sign} * ${column}) FILTER (WHERE ${isCounted}), 0)::bigint AS ${column}`;
+  return `count(*) FILTER (WHERE ${isFact}) AS events, count(call_key) FILTER (WHERE ${isFact}) AS call_facts,
+  count(*) FILTER (WHERE ${isFact} AND kind = 'prompt') AS prompts,
+  count(*) FILTER (WHERE ${isFact} AND kind = 'subagent') AS subagents,
+  coalesce(sum(${sign}) FILTER (WHERE kind = 'model' AND ${isCounted}), 0)::bigint AS model_calls,
+  ${["input_tokens", "cached_input_tokens", "output_tokens", "cost_micros"].map(sum).join(", ")}`;
+}
 
 async function addLinks(tx: Transaction, links: readonly Link[]): Promise<void> {
   if (links.length === 0) return;

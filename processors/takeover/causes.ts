@@ -22,7 +22,7 @@ export const slaMs: Readonly<Record<Cause, number>> = {
   adapter_unrecognized: 2 * hourMs,
   // The scope's agents are refused until a person raises the limit, or does not.
   budget: 2 * hourMs,
-  // An agent waits for a fact, and asks again by itself.
+  // An agent waits for a fact, and asks again by itself; the item settles with the answer.
   deferred: 4 * hourMs,
   gate_timeout: 4 * hourMs,
   // Who asked has gone on by then; the plan can be asked for again.

@@ -9,6 +9,7 @@ import { clean, cut, toBounded } from "./words.ts";
 export const evidenceTypes = [
   "agent.tool.deferred",
   "agent.tool.denied",
+  "agent.deferral.answered",
   "agent.effect.unresolved",
   "agent.effect.reconciled",
   "agent.effect.ungated",
@@ -118,6 +119,15 @@ function judge(event: Envelope<EvidenceType>): Judgement | null {
       const { waits_for } = event.redacted_summary;
       const facts = waits_for.length === 0 ? "facts" : waits_for.join(", ");
       return opens("deferred", [planKey(event)], `${what} waits for ${facts}`);
+    }
+    case "agent.deferral.answered": {
+      const { decision } = event.redacted_summary;
+      return {
+        role: "closes",
+        cause: "deferred",
+        key: [planKey(event)],
+        title: `${what} was asked for again and decided: ${toWords(decision)}`,
+      };
     }
     case "agent.tool.denied": {
       const reason = event.policy?.reason_code;

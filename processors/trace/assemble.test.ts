@@ -73,6 +73,41 @@ function expectTree({ spans }: TraceTree): void {
 }
 
 describe("a tree", () => {
+  it("shows two reports of one model call as one span, and calls without an id each for itself", () => {
+    const report = (modelCallId: string | null, at: number): Envelope =>
+      eventOf(
+        draft(
+          "agent.model.completed",
+          {
+            model: "m",
+            outcome: "succeeded",
+            input_tokens: 5n,
+            cached_input_tokens: null,
+            cache_write_tokens: null,
+            output_tokens: 1n,
+            reasoning_tokens: null,
+            duration_ms: 10n,
+            cost_micros: null,
+            error_kind: null,
+            model_call_id: modelCallId,
+          },
+          { execution: { session_id: "s1" } },
+        ),
+        {
+          recordedAtMs: at,
+          correlationId: "cor_1",
+          eventId: `evt_01900000-0000-7000-8000-${String(at).padStart(12, "0")}`,
+        },
+      );
+    const { spans } = treeOf([
+      report("api:1", 100),
+      report("api:1", 120),
+      report(null, 200),
+      report(null, 210),
+    ]);
+    expect(spans.filter(({ topic }) => topic === "model")).toHaveLength(3);
+  });
+
   it("has exactly the spans and parents that the history was written for", () => {
     for (let seed = 1; seed <= 60; seed += 1) {
       const history = historyOf({ seed });

@@ -266,12 +266,21 @@ function toAgent(
   };
 }
 
+/** Two reports of one model call are one span; one without an id of its own stands for itself. */
+function modelCallOf({
+  event_id: eventId,
+  execution,
+  redacted_summary: { model_call_id: callId },
+}: Envelope<"agent.model.completed">): readonly string[] {
+  return callId === null ? [eventId] : [execution.session_id ?? "", callId, String(execution.attempt)];
+}
+
 function toModel(event: Envelope<"agent.model.completed">, make: PartMaker, place: Place): Parts {
   const at = event.recorded_at;
   const summary = event.redacted_summary;
   const start = startedBefore(at, summary.duration_ms);
   return pointOf(
-    make.part("model", [event.event_id], {
+    make.part("model", modelCallOf(event), {
       ...hang(place),
       isReal: true,
       startRank: 2,

@@ -757,6 +757,15 @@ export const summarySources: Readonly<Record<EventType, AvroRecord>> = {
           "string"
         ],
         "default": null
+      },
+      {
+        "name": "model_call_id",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null,
+        "doc": "The runtime's own id of the model call, once per session: two events with the same one tell of one call. Null where it has none."
       }
     ]
   },
@@ -940,6 +949,34 @@ export const summarySources: Readonly<Record<EventType, AvroRecord>> = {
           "logicalType": "timestamp-millis"
         },
         "doc": "From here on the same call is denied."
+      }
+    ]
+  },
+  "agent.deferral.answered": {
+    "type": "record",
+    "name": "AgentDeferralAnsweredSummary",
+    "namespace": "fabric",
+    "doc": "A plan that had been put off was asked for again and decided: the facts it waited for were there.",
+    "fields": [
+      {
+        "name": "decision_id",
+        "type": "string"
+      },
+      {
+        "name": "effect_class",
+        "type": "EffectClass"
+      },
+      {
+        "name": "decision",
+        "type": "Decision"
+      },
+      {
+        "name": "deferred_since_at",
+        "type": {
+          "type": "long",
+          "logicalType": "timestamp-millis"
+        },
+        "doc": "When the plan was put off first."
       }
     ]
   },
@@ -1867,6 +1904,51 @@ export const summarySources: Readonly<Record<EventType, AvroRecord>> = {
       {
         "name": "author",
         "type": "string"
+      }
+    ]
+  },
+  "fabric.cost.closed": {
+    "type": "record",
+    "name": "FabricCostClosedSummary",
+    "namespace": "fabric",
+    "doc": "A person closed a month of the ledger: what it stated then stands for good. Amounts are millionths of the price list's currency.",
+    "fields": [
+      {
+        "name": "period",
+        "type": "string",
+        "doc": "A UTC month such as 2026-11."
+      },
+      {
+        "name": "amount_micros",
+        "type": "long",
+        "doc": "What was booked in the month, corrections included."
+      },
+      {
+        "name": "carried_micros",
+        "type": "long",
+        "doc": "What had come late for months that were closed before, and no later one had stated yet."
+      },
+      {
+        "name": "calls",
+        "type": "long",
+        "doc": "Calls that ran in the month."
+      },
+      {
+        "name": "unpriced_calls",
+        "type": "long",
+        "doc": "Calls that are booked with 0, for want of a price or of tokens."
+      },
+      {
+        "name": "closed_by",
+        "type": "string"
+      },
+      {
+        "name": "note",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null
       }
     ]
   },

@@ -183,6 +183,8 @@ export interface AgentModelCompletedSummary {
   /** Millionths of the price list's currency. */
   cost_micros: null | bigint;
   error_kind: null | string;
+  /** The runtime's own id of the model call, once per session: two events with the same one tell of one call. Null where it has none. */
+  model_call_id: null | string;
 }
 
 export type LifecycleSignal = "unknown" | "notice_shown" | "message_shown" | "workspace_moved" | "directory_added" | "file_changed" | "worktree_created" | "worktree_removed" | "configuration_changed" | "instructions_loaded" | "model_switch_requested" | "model_switched" | "compaction_requested" | "tool_batch_completed" | "todo_created" | "todo_completed" | "input_requested" | "input_answered" | "setup_ran" | "model_requested";
@@ -235,6 +237,15 @@ export interface AgentToolDeferredSummary {
   waits_for: readonly string[];
   /** From here on the same call is denied. */
   deadline_at: EpochMs;
+}
+
+/** A plan that had been put off was asked for again and decided: the facts it waited for were there. */
+export interface AgentDeferralAnsweredSummary {
+  decision_id: string;
+  effect_class: EffectClass;
+  decision: Decision;
+  /** When the plan was put off first. */
+  deferred_since_at: EpochMs;
 }
 
 /** Fact: a tool call ended. */
@@ -516,6 +527,22 @@ export interface FabricCostCorrectedSummary {
   author: string;
 }
 
+/** A person closed a month of the ledger: what it stated then stands for good. Amounts are millionths of the price list's currency. */
+export interface FabricCostClosedSummary {
+  /** A UTC month such as 2026-11. */
+  period: string;
+  /** What was booked in the month, corrections included. */
+  amount_micros: bigint;
+  /** What had come late for months that were closed before, and no later one had stated yet. */
+  carried_micros: bigint;
+  /** Calls that ran in the month. */
+  calls: bigint;
+  /** Calls that are booked with 0, for want of a price or of tokens. */
+  unpriced_calls: bigint;
+  closed_by: string;
+  note: null | string;
+}
+
 export type CostScope = "unknown" | "tenant" | "agent" | "user" | "model" | "tool" | "correlation";
 
 /** A scope spent much more than its own history says. */
@@ -647,6 +674,7 @@ export interface Summaries {
   "agent.tool.authorized": AgentToolAuthorizedSummary;
   "agent.tool.denied": AgentToolDeniedSummary;
   "agent.tool.deferred": AgentToolDeferredSummary;
+  "agent.deferral.answered": AgentDeferralAnsweredSummary;
   "agent.tool.completed": AgentToolCompletedSummary;
   "agent.permission.requested": AgentPermissionRequestedSummary;
   "agent.permission.refused": AgentPermissionRefusedSummary;
@@ -674,6 +702,7 @@ export interface Summaries {
   "fabric.letter.buried": FabricLetterBuriedSummary;
   "fabric.gap.found": FabricGapFoundSummary;
   "fabric.cost.corrected": FabricCostCorrectedSummary;
+  "fabric.cost.closed": FabricCostClosedSummary;
   "fabric.cost.anomalous": FabricCostAnomalousSummary;
   "fabric.budget.crossed": FabricBudgetCrossedSummary;
   "fabric.takeover.opened": FabricTakeoverOpenedSummary;

@@ -65,8 +65,8 @@ export interface CallChange {
   readonly awaited: string | null;
   /** A plan that is put off, and until when (UTC milliseconds). */
   readonly deferred: (PlanName & { readonly untilMs: number }) | null;
-  /** A plan that is not put off any more. */
-  readonly resumed: PlanName | null;
+  /** A plan that is not put off any more, and since when it was (UTC milliseconds). */
+  readonly resumed: (PlanName & { readonly sinceMs: number }) | null;
   /** The decision on the same call that this one takes the place of. */
   readonly supersedes: string | null;
   /** The right of that decision, when it is in force and unused: it ends here, so that one call has one right. */
@@ -118,12 +118,13 @@ export function toCallChange(source: ChangeSource): CallChange {
         ? null
         : { ...name, untilMs: ruling.waitsFor.untilMs },
     resumed:
+      name === null ||
       known.facts.session.deferredSinceMs === null ||
       ruling.decision === "defer" ||
       // Waited in vain: it stays so until the fact is there.
       ruling.reason === "DEFER_EXPIRED"
         ? null
-        : name,
+        : { ...name, sinceMs: known.facts.session.deferredSinceMs },
     supersedes: before?.decisionId ?? null,
     endedRight: toEndedRight(before),
     sealedInput: toSealedInput(answer, key),

@@ -206,6 +206,21 @@ function toRulingEvents(
   const ended = change.endedRight === null ? [] : [toEndedDraft(change.endedRight, shared)];
   const voided =
     change.voided === null ? [] : [toVoidedDraft({ ...change.voided, reason: voidedReason }, shared)];
+  const resumed =
+    change.resumed === null
+      ? []
+      : [
+          draft(
+            "agent.deferral.answered",
+            {
+              decision_id: decisionId,
+              effect_class: effect,
+              decision: answer.decision,
+              deferred_since_at: change.resumed.sinceMs,
+            },
+            shared,
+          ),
+        ];
   if (answer.decision !== "allow" && answer.decision !== "modify") {
     const message = toStorableText(maskText(answer.message));
     const told = { decision_id: decisionId, effect_class: effect, message };
@@ -236,7 +251,7 @@ function toRulingEvents(
     return {
       envelopes: [
         toEnvelope(refused, { eventId: rulingId, causationId: call.firstEventId, ...base }),
-        ...toFollowers([...ended, ...voided, ...asked]),
+        ...toFollowers([...ended, ...voided, ...resumed, ...asked]),
       ],
       capability: null,
     };
@@ -251,7 +266,7 @@ function toRulingEvents(
     change.consumed === null ? [] : [toConsumedDraft(change.consumed.approvalId, decisionId, shared)];
   const envelopes: Envelope[] = [
     toEnvelope(authorized, { eventId: rulingId, causationId: call.firstEventId, ...base }),
-    ...toFollowers([...ended, ...voided, ...consumed]),
+    ...toFollowers([...ended, ...voided, ...resumed, ...consumed]),
   ];
   const { capability, plan_digest: planDigest } = answer;
   if (capability === undefined || planDigest === null || call.sessionKey === null) {

@@ -142,6 +142,7 @@ function recordSteps(random: Random, to: Recorder, model: string, caller: Caller
         duration_ms: BigInt(durationMs),
         cost_micros: null,
         error_kind: null,
+        model_call_id: null,
       },
       {
         execution: { session_id: caller.sessionId, turn_id: caller.turnId },

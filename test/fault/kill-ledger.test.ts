@@ -180,6 +180,7 @@ const completed = (key: string, n: bigint) =>
       duration_ms: null,
       cost_micros: null,
       error_kind: null,
+      model_call_id: null,
     }),
     {
       eventId: `evt_${newUuidV7(Date.now())}`,

@@ -102,6 +102,7 @@ export const tell = {
     inputTokens: bigint | null,
     outputTokens: bigint | null,
     costMicros: bigint | null,
+    modelCallId: string | null = null,
   ): Envelope =>
     eventOf(
       draft(
@@ -117,6 +118,7 @@ export const tell = {
           duration_ms: 5n,
           cost_micros: costMicros,
           error_kind: null,
+          model_call_id: modelCallId,
         },
         { execution: executionOf(at) },
       ),

@@ -40,6 +40,7 @@ export const modelEvent = (n: number, tenantId = "acme"): Envelope<"agent.model.
       duration_ms: null,
       cost_micros: null,
       error_kind: null,
+      model_call_id: null,
     }),
     {
       eventId: `evt_${newUuidV7(Date.now())}`,

@@ -49,6 +49,21 @@ export const deferredEvent = (plan: string, place: Placed): Envelope =>
     contextOf(place),
   );
 
+export const answeredEvent = (plan: string, place: Placed): Envelope =>
+  eventOf(
+    draft(
+      "agent.deferral.answered",
+      {
+        decision_id: `dec_${place.name}`,
+        effect_class: "write",
+        decision: "allow",
+        deferred_since_at: baseMs,
+      },
+      { subject, plan_digest: plan, execution: { session_id: "s1", tool_call_id: `call_${place.name}` } },
+    ),
+    contextOf(place),
+  );
+
 export const unresolvedEvent = (effectId: string, place: Placed): Envelope =>
   eventOf(
     draft(

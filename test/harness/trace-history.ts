@@ -147,6 +147,7 @@ export function traceHistory(options: HistoryOptions): TraceHistory {
             duration_ms: 5n,
             cost_micros: 12n,
             error_kind: null,
+            model_call_id: null,
           },
           agent === undefined ? {} : { agent_id: agent },
         ),

@@ -73,6 +73,8 @@ function model(random: Random): Summaries["agent.model.completed"] {
     duration_ms: random.chance(0.5) ? BigInt(random.between(0, 90_000)) : null,
     cost_micros: random.chance(0.5) ? BigInt(random.between(0, 90_000)) : null,
     error_kind: null,
+    // Few ids: two reports of one call are no rarity here.
+    model_call_id: random.chance(0.6) ? `api:${String(random.between(1, 3))}` : null,
   };
 }
 
@@ -150,6 +152,13 @@ const makers: Readonly<Record<string, Maker>> = {
       message: "wait",
       waits_for: random.pick([[], ["repo.state"], ["a", "b"]]),
       deadline_at: base.recorded_at + hourMs,
+    }),
+  answered: (random, base) =>
+    say(random, base, "agent.deferral.answered", {
+      decision_id: decisionOf(random, base),
+      effect_class: effect,
+      decision: random.pick(["allow", "deny", "require_approval"]),
+      deferred_since_at: base.recorded_at,
     }),
   completed: (random, base) =>
     say(random, base, "agent.tool.completed", {

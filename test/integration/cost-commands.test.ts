@@ -115,6 +115,7 @@ const model = (name: string, tokens: bigint, day = today): Envelope =>
       duration_ms: null,
       cost_micros: null,
       error_kind: null,
+      model_call_id: null,
     }),
     {
       eventId: `evt_${newUuidV7(Date.now())}`,

@@ -97,6 +97,7 @@ const model = (change: Partial<Summaries["agent.model.completed"]>, context = fr
       duration_ms: 20n,
       cost_micros: null,
       error_kind: null,
+      model_call_id: null,
       ...change,
     }),
     context,
@@ -173,6 +174,31 @@ describe("cost", () => {
     expect(text).toContain("0.043961");
     expect(text).toMatch(/1 calls have no price/);
     expect(await rig.letters()).toEqual([]);
+  });
+
+  it("counts two reports of one model call once, the one that tells its tokens, whichever comes first", async () => {
+    rig.start([cost]);
+    const call = fresh();
+    const told = { model_call_id: "s1:turn-1:api:1" };
+    const failed = model({ ...told, outcome: "failed", input_tokens: null }, call);
+    const done = model(
+      { ...told, input_tokens: 1_000n },
+      { ...call, eventId: `evt_${newUuidV7(Date.now())}`, recordedAtMs: call.recordedAtMs + 5 },
+    );
+    const next = model(
+      { model_call_id: "s1:turn-1:api:2", input_tokens: 1_000n },
+      { ...fresh(), correlationId: call.correlationId },
+    );
+    const unnamed = [model({ input_tokens: 1_000n }), model({ input_tokens: 1_000n })];
+    await rig.publish([failed, done, done, next, ...unnamed]);
+    await untilRead(6);
+    const { total } = await report("tenant");
+    expect(total).toMatchObject({
+      calls: 4n,
+      uncached_input_tokens: 4_000n,
+      unmeasured_calls: 0n,
+      amount_micros: 12_000n,
+    });
   });
 
   it("sets an event with numbers that cannot be aside, and books its neighbours", async () => {

@@ -372,7 +372,16 @@ describe("a call that waits for a fact", () => {
       .filter((event) => event.execution.session_id === "f-wait")
       .map(({ type }) => type);
     expect(types.filter((type) => type === "agent.tool.deferred")).toHaveLength(2);
+    // Once, with the answer: what waits for a person settles by it.
+    expect(types.filter((type) => type === "agent.deferral.answered")).toHaveLength(1);
     expect(types).not.toContain("agent.tool.denied");
+    const told = (await rig.events()).filter((event) => event.execution.session_id === "f-wait");
+    const answered = told.find(({ type }) => type === "agent.deferral.answered");
+    expect(answered).toMatchObject({
+      causation_id: told.find(({ type }) => type === "agent.tool.authorized")?.event_id,
+      plan_digest: told.find(({ type }) => type === "agent.tool.deferred")?.plan_digest,
+      redacted_summary: { decision: "allow", decision_id: third.decision_id },
+    });
   });
 
   it("is denied by a fresh fact that stands against it, and an old one counts as missing", async () => {

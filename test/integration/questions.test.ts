@@ -101,6 +101,7 @@ const model = (name: string, output: bigint) =>
     duration_ms: 10n,
     cost_micros: 2_500_000n,
     error_kind: null,
+    model_call_id: null,
   }) as const;
 
 /** A day of tenant acme, and one call of tenant globex that nobody of acme may see. */

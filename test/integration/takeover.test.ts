@@ -13,6 +13,7 @@ import type { HostRig } from "../harness/host-rig.ts";
 import { openHostRig } from "../harness/host-rig.ts";
 import { projectDir } from "../harness/stack.ts";
 import {
+  answeredEvent,
   applyEvents,
   baseMs,
   claimedEvent,
@@ -112,6 +113,20 @@ describe("the queue", () => {
     expect(await storedItems(queue)).toMatchObject([
       { state: "resolved", assigned_to: "bob", outcome: "fixed_elsewhere" },
     ]);
+  });
+
+  it("settles a plan that was put off when it is answered, also when that came first, and not another plan", async () => {
+    await applyEvents(queue, [answeredEvent("sha256:a", { name: "done", second: 20 })]);
+    await applyEvents(queue, [
+      deferredEvent("sha256:a", { name: "a", second: 10 }),
+      deferredEvent("sha256:b", { name: "b", second: 10 }),
+    ]);
+    expect(await storedItems(queue)).toMatchObject([
+      { cause_key: "sha256:a", state: "settled", closed_by: "agent.deferral.answered" },
+      { cause_key: "sha256:b", state: "open", closed_by: null },
+    ]);
+    await applyEvents(queue, [deferredEvent("sha256:a", { name: "again", second: 30 })]);
+    expect((await storedItems(queue)).map((one) => one.state)).toEqual(["settled", "open", "open"]);
   });
 
   it("closes an unresolved effect by its reconciliation, also when that came first", async () => {

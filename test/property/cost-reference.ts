@@ -94,11 +94,24 @@ function costOf(event: PlainEvent, models: readonly PlainPrice[], tools: readonl
   );
 }
 
+/** How little a report of a model call tells of its cost: 0 a price and tokens, 1 a claim, 2 tokens, 3 nothing. */
+function silenceOf(event: PlainEvent, models: readonly PlainPrice[]): number {
+  if (event.type !== "agent.model.completed") return 0;
+  const s = event.redacted_summary;
+  const knowsTokens = s["input_tokens"] !== null || s["output_tokens"] !== null;
+  if (knowsTokens && models.some((one) => within(one, s["model"] as string, event.recorded_at))) return 0;
+  return s["cost_micros"] !== null ? 1 : knowsTokens ? 2 : 3;
+}
+
 /** Names the call that an event tells of; two events with the same name tell of the same one. */
 function callOf(event: PlainEvent): string {
   const { session_id, tool_call_id, attempt } = event.execution;
   if (event.type === "agent.tool.completed" && tool_call_id !== null) {
     return [event.tenant_id, event.correlation_id, session_id ?? "", "tool", tool_call_id, attempt].join("|");
+  }
+  const modelCallId = event.redacted_summary["model_call_id"];
+  if (event.type === "agent.model.completed" && typeof modelCallId === "string") {
+    return [event.tenant_id, event.correlation_id, session_id ?? "", "model", modelCallId, attempt].join("|");
   }
   if (event.type === "agent.subagent.started") {
     return [
@@ -124,10 +137,14 @@ export function referenceTotals(
   const first = new Map<string, PlainEvent>();
   for (const event of events) {
     const known = first.get(callOf(event));
+    const silence = silenceOf(event, models);
+    const before = known === undefined ? 9 : silenceOf(known, models);
     const isEarlier =
       known === undefined ||
-      event.recorded_at < known.recorded_at ||
-      (event.recorded_at === known.recorded_at && event.event_id < known.event_id);
+      silence < before ||
+      (silence === before &&
+        (event.recorded_at < known.recorded_at ||
+          (event.recorded_at === known.recorded_at && event.event_id < known.event_id)));
     if (isEarlier) first.set(callOf(event), event);
   }
   const totals = new Map<string, bigint>();

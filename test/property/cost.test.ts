@@ -64,6 +64,7 @@ const step = fc.record({
   userId: fc.constantFrom("ann", "bob", null),
   correlation: fc.nat(2),
   call: fc.nat(3),
+  modelCall: fc.option(fc.nat(2)),
   // Around two ends of a day, one of them also of a month and one of a price.
   atMs: fc.integer({ min: -3, max: 3 }).chain((n) => fc.constantFrom(n, n + 86_400_000)),
   model: fc.constantFrom("m1", "m1", "unknown"),
@@ -89,18 +90,23 @@ function toEvent(one: Step, index: number): Envelope {
     case "model": {
       const [fresh, cached, written, output] = one.parts;
       return eventOf(
-        draft("agent.model.completed", {
-          model: one.model,
-          outcome: "succeeded",
-          input_tokens: one.isMeasured ? fresh + cached + written : null,
-          cached_input_tokens: one.isMeasured ? cached : null,
-          cache_write_tokens: one.isMeasured ? written : null,
-          output_tokens: one.isMeasured ? output : null,
-          reasoning_tokens: null,
-          duration_ms: 5n,
-          cost_micros: one.claim,
-          error_kind: null,
-        }),
+        draft(
+          "agent.model.completed",
+          {
+            model: one.model,
+            outcome: "succeeded",
+            input_tokens: one.isMeasured ? fresh + cached + written : null,
+            cached_input_tokens: one.isMeasured ? cached : null,
+            cache_write_tokens: one.isMeasured ? written : null,
+            output_tokens: one.isMeasured ? output : null,
+            reasoning_tokens: null,
+            duration_ms: 5n,
+            cost_micros: one.claim,
+            error_kind: null,
+            model_call_id: one.modelCall === null ? null : `api:${String(one.modelCall)}`,
+          },
+          { execution },
+        ),
         context,
       );
     }

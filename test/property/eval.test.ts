@@ -71,10 +71,10 @@ const made: fc.Arbitrary<Made> = fc.oneof(
       (at) =>
         tell.subagent(at, id),
   ),
-  fc.tuple(amount, amount, amount).map(
-    ([i, o, c]): Made =>
+  fc.tuple(amount, amount, amount, fc.constantFrom("api:1", "api:2", null)).map(
+    ([i, o, c, id]): Made =>
       (at) =>
-        tell.model(at, i, o, c),
+        tell.model(at, i, o, c, id),
   ),
   call.map(
     (one): Made =>

@@ -184,6 +184,7 @@ export const modelResult = hookRule(
           duration_ms: null,
           cost_micros: null,
           error_kind: toShort(metadata.error ?? undefined),
+          model_call_id: null,
         },
         scene,
       ),
