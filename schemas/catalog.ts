@@ -208,15 +208,35 @@ export const catalog = {
   },
   "fabric.breaker.tripped": {
     ...control,
+    version: "1.1",
     key: "tenant",
     owner: "breaker",
     summary: "a scope is read-only from here on",
   },
   "fabric.breaker.reset": {
     ...control,
+    version: "1.1",
     key: "tenant",
     owner: "incidents",
     summary: "a person ended a read-only state",
+  },
+  "fabric.incident.declared": {
+    ...control,
+    key: "tenant",
+    owner: "incidents",
+    summary: "a person froze a scope",
+  },
+  "fabric.incident.lifted": {
+    ...control,
+    key: "tenant",
+    owner: "incidents",
+    summary: "a person lifted an incident",
+  },
+  "fabric.throttle.applied": {
+    ...control,
+    key: "tenant",
+    owner: "gate",
+    summary: "observing events were dropped, delayed, coalesced, sampled or cut",
   },
   "fabric.audit.sealed": {
     ...control,

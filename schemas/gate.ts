@@ -100,6 +100,8 @@ export const reasonCodes = {
   RULE_FAILED: "a rule could not be evaluated",
   TENANT_FROZEN: "the tenant is frozen",
   PLAN_REVOKED: "this plan was revoked",
+  READ_ONLY_BREAKER: "the breaker put the call's goal, agent or tenant to read-only",
+  INCIDENT_FROZEN: "an incident froze what the call belongs to",
   APPROVAL_REQUIRED: "a person has to agree first",
   APPROVAL_REFUSED: "a person refused this plan",
   TOO_MANY_APPROVALS: "the session has too many open approvals",

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { EpochMs } from "../../schemas/generated/types.ts";
 import type { UsageRow } from "./usage-row.ts";
 import { toDay } from "./usage-row.ts";
-import { parseYamlList } from "./yaml-list.ts";
+import { parseYamlList } from "../kit/yaml-list.ts";
 
 /** What a budget may be set for. */
 export const budgetScopes = ["tenant", "agent", "user", "model", "tool", "correlation"] as const;

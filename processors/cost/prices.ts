@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { EpochMs } from "../../schemas/generated/types.ts";
-import type { YamlList } from "./yaml-list.ts";
-import { parseYamlList } from "./yaml-list.ts";
+import type { YamlList } from "../kit/yaml-list.ts";
+import { parseYamlList } from "../kit/yaml-list.ts";
 
 /** When a price applies, and to what. Times are UTC milliseconds; `validToMs` is the first moment after it. */
 export interface Listed {

@@ -161,13 +161,29 @@ describe("takeover", () => {
           observed: 9n,
           threshold: 5n,
           window_ms: 60_000n,
+          trip_id: null,
+          window_ended_at: null,
+          samples: null,
+          resets_at: null,
         }),
       ),
       eventOf(
-        draft("fabric.breaker.reset", { scope: "agent", scope_id: "a1", reset_by: "ann", cause: "ok" }),
+        draft("fabric.breaker.reset", {
+          scope: "agent",
+          scope_id: "a1",
+          reset_by: "ann",
+          cause: "ok",
+          trip_id: null,
+        }),
       ),
       eventOf(
-        draft("fabric.breaker.reset", { scope: "agent", scope_id: "a2", reset_by: "ann", cause: "ok" }),
+        draft("fabric.breaker.reset", {
+          scope: "agent",
+          scope_id: "a2",
+          reset_by: "ann",
+          cause: "ok",
+          trip_id: null,
+        }),
       ),
     );
     expect(rows.map((row) => [row["role"], row["cause_key"]])).toEqual([

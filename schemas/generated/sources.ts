@@ -443,6 +443,22 @@ export const sharedSources: readonly AvroEnum[] = [
       "all"
     ],
     "default": "unknown"
+  },
+  {
+    "type": "enum",
+    "name": "IncidentScope",
+    "namespace": "fabric",
+    "symbols": [
+      "unknown",
+      "all",
+      "tenant",
+      "correlation",
+      "session",
+      "agent",
+      "user",
+      "tool"
+    ],
+    "default": "unknown"
   }
 ];
 
@@ -2293,6 +2309,46 @@ export const summarySources: Readonly<Record<EventType, AvroRecord>> = {
       {
         "name": "window_ms",
         "type": "long"
+      },
+      {
+        "name": "trip_id",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null
+      },
+      {
+        "name": "window_ended_at",
+        "type": [
+          "null",
+          {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          }
+        ],
+        "default": null
+      },
+      {
+        "name": "samples",
+        "type": [
+          "null",
+          "long"
+        ],
+        "default": null,
+        "doc": "What the measure was taken from: decisions, results, events."
+      },
+      {
+        "name": "resets_at",
+        "type": [
+          "null",
+          {
+            "type": "long",
+            "logicalType": "timestamp-millis"
+          }
+        ],
+        "default": null,
+        "doc": "When it ends by itself; null: a person resets it."
       }
     ]
   },
@@ -2317,6 +2373,143 @@ export const summarySources: Readonly<Record<EventType, AvroRecord>> = {
       {
         "name": "cause",
         "type": "string"
+      },
+      {
+        "name": "trip_id",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null
+      }
+    ]
+  },
+  "fabric.incident.declared": {
+    "type": "record",
+    "name": "FabricIncidentDeclaredSummary",
+    "namespace": "fabric",
+    "doc": "A person froze a scope: nothing of it is allowed until a person lifts it. The actor is who did it.",
+    "fields": [
+      {
+        "name": "incident_id",
+        "type": "string"
+      },
+      {
+        "name": "kind",
+        "type": "string",
+        "doc": "A lower case word of the declarer's, such as runaway or leak."
+      },
+      {
+        "name": "scope",
+        "type": "IncidentScope"
+      },
+      {
+        "name": "scope_id",
+        "type": "string"
+      },
+      {
+        "name": "reason",
+        "type": "string",
+        "doc": "Masked, at most 512 characters."
+      },
+      {
+        "name": "declared_by",
+        "type": "string"
+      }
+    ]
+  },
+  "fabric.incident.lifted": {
+    "type": "record",
+    "name": "FabricIncidentLiftedSummary",
+    "namespace": "fabric",
+    "doc": "A person lifted an incident. The actor is who did it.",
+    "fields": [
+      {
+        "name": "incident_id",
+        "type": "string"
+      },
+      {
+        "name": "scope",
+        "type": "IncidentScope"
+      },
+      {
+        "name": "scope_id",
+        "type": "string"
+      },
+      {
+        "name": "reason",
+        "type": "string",
+        "doc": "Masked, at most 512 characters."
+      },
+      {
+        "name": "lifted_by",
+        "type": "string"
+      }
+    ]
+  },
+  "fabric.throttle.applied": {
+    "type": "record",
+    "name": "FabricThrottleAppliedSummary",
+    "namespace": "fabric",
+    "doc": "Observing events of a scope were dropped, delayed, coalesced, sampled or cut, and how many.",
+    "fields": [
+      {
+        "name": "rule",
+        "type": "string",
+        "doc": "The limit's id in its file; loop.causation and loop.hops are built in."
+      },
+      {
+        "name": "action",
+        "type": {
+          "type": "enum",
+          "name": "ThrottleAction",
+          "symbols": [
+            "unknown",
+            "drop",
+            "delay",
+            "coalesce",
+            "sample",
+            "cut"
+          ],
+          "default": "unknown"
+        }
+      },
+      {
+        "name": "scope",
+        "type": {
+          "type": "enum",
+          "name": "ThrottleScope",
+          "symbols": [
+            "unknown",
+            "tenant",
+            "agent",
+            "tool",
+            "type",
+            "correlation"
+          ],
+          "default": "unknown"
+        }
+      },
+      {
+        "name": "scope_id",
+        "type": "string"
+      },
+      {
+        "name": "event_type",
+        "type": "string"
+      },
+      {
+        "name": "limit",
+        "type": "long"
+      },
+      {
+        "name": "window_ms",
+        "type": "long"
+      },
+      {
+        "name": "events",
+        "type": "long",
+        "doc": "How many it was applied to in the window so far, or the hops of a chain that was cut."
       }
     ]
   },

@@ -15,6 +15,8 @@ export type Outcome = "unknown" | "succeeded" | "failed" | "interrupted" | "bloc
 
 export type BreakerScope = "unknown" | "correlation" | "agent" | "tenant" | "all";
 
+export type IncidentScope = "unknown" | "all" | "tenant" | "correlation" | "session" | "agent" | "user" | "tool";
+
 export interface Runtime {
   /** Adapter name, or fabric for our own services. */
   kind: string;
@@ -637,6 +639,12 @@ export interface FabricBreakerTrippedSummary {
   observed: bigint;
   threshold: bigint;
   window_ms: bigint;
+  trip_id: null | string;
+  window_ended_at: null | EpochMs;
+  /** What the measure was taken from: decisions, results, events. */
+  samples: null | bigint;
+  /** When it ends by itself; null: a person resets it. */
+  resets_at: null | EpochMs;
 }
 
 /** A person ended a scope's read-only state. */
@@ -645,6 +653,47 @@ export interface FabricBreakerResetSummary {
   scope_id: string;
   reset_by: string;
   cause: string;
+  trip_id: null | string;
+}
+
+/** A person froze a scope: nothing of it is allowed until a person lifts it. The actor is who did it. */
+export interface FabricIncidentDeclaredSummary {
+  incident_id: string;
+  /** A lower case word of the declarer's, such as runaway or leak. */
+  kind: string;
+  scope: IncidentScope;
+  scope_id: string;
+  /** Masked, at most 512 characters. */
+  reason: string;
+  declared_by: string;
+}
+
+/** A person lifted an incident. The actor is who did it. */
+export interface FabricIncidentLiftedSummary {
+  incident_id: string;
+  scope: IncidentScope;
+  scope_id: string;
+  /** Masked, at most 512 characters. */
+  reason: string;
+  lifted_by: string;
+}
+
+export type ThrottleAction = "unknown" | "drop" | "delay" | "coalesce" | "sample" | "cut";
+
+export type ThrottleScope = "unknown" | "tenant" | "agent" | "tool" | "type" | "correlation";
+
+/** Observing events of a scope were dropped, delayed, coalesced, sampled or cut, and how many. */
+export interface FabricThrottleAppliedSummary {
+  /** The limit's id in its file; loop.causation and loop.hops are built in. */
+  rule: string;
+  action: ThrottleAction;
+  scope: ThrottleScope;
+  scope_id: string;
+  event_type: string;
+  limit: bigint;
+  window_ms: bigint;
+  /** How many it was applied to in the window so far, or the hops of a chain that was cut. */
+  events: bigint;
 }
 
 /** A block of the audit trail was closed and signed. */
@@ -713,6 +762,9 @@ export interface Summaries {
   "fabric.takeover.breached": FabricTakeoverBreachedSummary;
   "fabric.breaker.tripped": FabricBreakerTrippedSummary;
   "fabric.breaker.reset": FabricBreakerResetSummary;
+  "fabric.incident.declared": FabricIncidentDeclaredSummary;
+  "fabric.incident.lifted": FabricIncidentLiftedSummary;
+  "fabric.throttle.applied": FabricThrottleAppliedSummary;
   "fabric.audit.sealed": FabricAuditSealedSummary;
 }
 

@@ -15,6 +15,7 @@ import { runDemo } from "./demo/run-demo.ts";
 import { loadCostSettings, processorsWith } from "./load-processors.ts";
 import type { Place } from "./place.ts";
 import { localFiles } from "./place.ts";
+import { incidentActions } from "./incident-actions.ts";
 import { policyActions } from "./policy-actions.ts";
 import { readActions } from "./read-actions.ts";
 import type { RoleStarters } from "./serve.ts";
@@ -60,6 +61,7 @@ export function createActions(place: Place): Actions {
     ...simulateActions(configOf),
     ...approvalActions(configOf),
     ...capabilityActions(configOf),
+    ...incidentActions(configOf),
     ...costActions(place, configOf),
     ...evalActions(configOf),
     ...takeoverActions(configOf),

@@ -10,6 +10,8 @@ import { watchPolicy } from "../gate/revisions/watch-policy.ts";
 import { createGate } from "../gate/server.ts";
 import { decide } from "../gate/stages/decide.ts";
 import { warmUp } from "../gate/warm-up.ts";
+import { incidentAccess, registerIncidentRoutes } from "../incidents/routes.ts";
+import { startTripTimer } from "../incidents/trip-timer.ts";
 import { systemClock } from "../platform/clock.ts";
 import { requireSetting } from "../platform/config.ts";
 import { openTenantKeys } from "../platform/vault-seal.ts";
@@ -94,12 +96,19 @@ export async function startGate(around: Surroundings, signal: AbortSignal): Prom
     environment: config.environment,
     log,
     metrics,
-    more: { access: policyAccess, register: (app) => addPolicyRoutes(app, activation, watch) },
+    more: {
+      access: { ...policyAccess, ...incidentAccess },
+      register(app) {
+        addPolicyRoutes(app, activation, watch);
+        registerIncidentRoutes(app, records);
+      },
+    },
     authenticator,
     adapters,
     budgetMs: config.gate.budgetMs,
     bodyLimitBytes: config.gate.bodyLimitBytes,
   });
+  const tripTimer = startTripTimer({ ...records, log });
   const warmed = warmUp({
     classify: engine.classify,
     decide,
@@ -120,6 +129,7 @@ export async function startGate(around: Surroundings, signal: AbortSignal): Prom
     },
     async close() {
       await gate.close();
+      await tripTimer.stop();
       await watch.close();
       await rights.close();
       registry.close();

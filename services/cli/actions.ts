@@ -27,6 +27,18 @@ export interface AsPerson {
   readonly tokenFile: string | undefined;
 }
 
+/** What an incident is declared for; `all` wants a person of the tenant `fabric`. */
+export interface HoldTarget {
+  readonly all: boolean;
+  /** True: the caller's own tenant. */
+  readonly tenant: string | boolean | undefined;
+  readonly correlation: string | undefined;
+  readonly session: string | undefined;
+  readonly agent: string | undefined;
+  readonly user: string | undefined;
+  readonly tool: string | undefined;
+}
+
 /** What a person does with an item of the queue. */
 export type TakeoverDeed =
   | { readonly kind: "claim" }
@@ -114,6 +126,18 @@ export interface Actions {
       reason: string;
     } & AsPerson,
   ): Promise<Report>;
+  incidentsList(common: Common, options: { all: boolean; limit: number } & AsPerson): Promise<Report>;
+  incidentsDeclare(
+    common: Common,
+    options: {
+      target: HoldTarget;
+      kind: string | undefined;
+      reason: string;
+    } & AsPerson,
+  ): Promise<Report>;
+  incidentsLift(common: Common, options: { id: string; reason: string } & AsPerson): Promise<Report>;
+  breakerStatus(common: Common, options: { all: boolean; limit: number } & AsPerson): Promise<Report>;
+  breakerReset(common: Common, options: { id: string; reason: string } & AsPerson): Promise<Report>;
   takeoverList(
     common: Common,
     options: { state: string | undefined; limit: number } & AsPerson,

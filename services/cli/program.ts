@@ -6,6 +6,7 @@ import type { Bind, Run } from "./command-action.ts";
 import { toCount } from "./command-action.ts";
 import { addCostCommands } from "./cost-commands.ts";
 import { addEvalCommands } from "./eval-commands.ts";
+import { addIncidentCommands } from "./incident-commands.ts";
 import { addPolicyCommands } from "./policy-commands.ts";
 import type { ExitCode } from "./report.ts";
 import type { Screen } from "./screen.ts";
@@ -212,6 +213,7 @@ export async function runCommandLine(
     );
   addPolicyCommands(program, actions, action);
   addApprovalCommands(program, actions, action);
+  addIncidentCommands(program, actions, action);
   addCostCommands(program, actions, action);
   addEvalCommands(program, actions, action);
   addTakeoverCommands(program, actions, action);

@@ -1,6 +1,10 @@
+import { toCorrelationId } from "./call-keys.ts";
+import type { HoldFact } from "./facts-of-call.ts";
 import type { GroupFacts, TenantFacts } from "./facts.ts";
 import { ofTenant, planKey } from "./facts.ts";
 import type { CallPlace, GroupLedger, KnownFacts } from "./group-ledger.ts";
+import type { HoldsOf } from "./hold-watch.ts";
+import { findHolds } from "./holds.ts";
 import type { QueuedCall } from "./queued-call.ts";
 import { wantedCounters } from "./counters.ts";
 import { wantedFacts } from "./stages/facts-needed.ts";
@@ -94,6 +98,40 @@ export function toPlanKey({ sessionKey, work, intentDigest }: QueuedCall): strin
 /** Whether a person revoked a plan of this call, by its digest. */
 export function isRevoked({ work }: QueuedCall, group: GroupFacts, digest: string | null): boolean {
   return digest !== null && group.revoked.has(ofTenant(work.tenantId, digest));
+}
+
+/** What holds a call back. */
+export function findHoldsOfCall(
+  { work, sessionKey }: QueuedCall,
+  holdsOf: HoldsOf,
+  place: { readonly correlationId: string; readonly rootKey: string; readonly nowMs: number },
+): HoldFact[] {
+  const holds = holdsOf(work.tenantId);
+  if (holds.length === 0 || work.request === null) return [];
+  return findHolds(
+    holds,
+    {
+      tenantId: work.tenantId,
+      runtime: work.runtime.kind,
+      sessionId: work.request.session_id,
+      agentId: work.call.agentId ?? null,
+      userId: work.subject,
+      tool: work.request.tool,
+      correlationId: place.correlationId,
+      sessionKeys: [...(sessionKey === null ? [] : [sessionKey]), place.rootKey],
+    },
+    place.nowMs,
+  );
+}
+
+/** Whether a call that was decided before is held back by now. */
+export function isHeld(call: QueuedCall, group: GroupFacts, holdsOf: HoldsOf): boolean {
+  const { sessionKey } = call;
+  if (sessionKey === null) return false;
+  const session = group.sessions.get(sessionKey);
+  const rootKey = session?.root?.key ?? sessionKey;
+  const correlationId = session === undefined ? toCorrelationId(rootKey) : `cor_${session.correlation_id}`;
+  return findHoldsOfCall(call, holdsOf, { correlationId, rootKey, nowMs: group.serverMs }).length > 0;
 }
 
 interface Root {

@@ -13,6 +13,8 @@ import type { TenantFacts } from "./facts.ts";
 import type { LateCall } from "./group-commit.ts";
 import { commitGroup } from "./group-commit.ts";
 import { createGroupQueue } from "./group-queue.ts";
+import type { HoldWatch } from "./hold-watch.ts";
+import { createHoldWatch } from "./hold-watch.ts";
 import type { HookOutcome, HookWork } from "./hook-work.ts";
 import type { QueuedCall } from "./queued-call.ts";
 import { isStillOpen, toQueuedCall } from "./queued-call.ts";
@@ -35,6 +37,8 @@ export interface CommitterOptions {
   readonly metrics: Metrics;
   /** Default: the gate's own. */
   readonly decide?: Decide;
+  /** Default: one of its own, which follows what decisions ask for. */
+  readonly holds?: HoldWatch;
   readonly maxGroup?: number;
   readonly maxInFlight?: number;
   readonly maxWaiting?: number;
@@ -82,6 +86,7 @@ export function createCommitter(options: CommitterOptions): Committer {
   const commit = {
     ...options,
     decide: options.decide ?? decide,
+    holds: options.holds ?? createHoldWatch(options),
     onTenants: (tenants: ReadonlyMap<string, TenantFacts>): void => {
       for (const [tenantId, { state }] of tenants) {
         if (state === "active") active.add(tenantId);

@@ -19,6 +19,18 @@ export interface DatedFact {
   readonly atMs: number;
 }
 
+/** Something that the breaker or a person holds back, and that a call falls under. */
+export interface HoldFact {
+  readonly id: string;
+  readonly source: "breaker" | "incident";
+  /** `read_only`: no new effect; `frozen`: nothing at all. */
+  readonly mode: "read_only" | "frozen";
+  readonly scope: "all" | "tenant" | "correlation" | "session" | "agent" | "user" | "tool";
+  readonly scopeId: string;
+  /** What the breaker saw, or a person said. */
+  readonly reason: string;
+}
+
 /** What the gate knew when it decided; stored with the decision, so that it can be made again. */
 export interface Facts {
   /** The decision's time, UTC milliseconds. */
@@ -41,4 +53,6 @@ export interface Facts {
   readonly counters: Readonly<Record<string, number>>;
   /** By the fact's name. */
   readonly dated: Readonly<Record<string, DatedFact>>;
+  /** Absent: none. */
+  readonly holds?: readonly HoldFact[];
 }

@@ -9,7 +9,7 @@ import type { TenantKey, TenantKeys } from "../platform/vault-seal.ts";
 import { openInline } from "../platform/vault-seal.ts";
 import { toRepeatedAnswer } from "./answer.ts";
 import { inputPlace, toExactInput } from "./call-change.ts";
-import { isRevoked, toPlanKey } from "./call-facts.ts";
+import { isHeld, isRevoked, toPlanKey } from "./call-facts.ts";
 import { toSessionKey } from "./call-keys.ts";
 import { commitStatement } from "./commit-statement.ts";
 import { wantedCounters } from "./counters.ts";
@@ -18,6 +18,7 @@ import { loadFacts } from "./facts.ts";
 import type { ChangingCall } from "./group-change.ts";
 import { toChangeJson, toGroupChange } from "./group-change.ts";
 import { createGroupLedger } from "./group-ledger.ts";
+import type { HoldWatch, HoldsOf } from "./hold-watch.ts";
 import type { HookOutcome } from "./hook-work.ts";
 import type { PreparedCall } from "./prepare-call.ts";
 import { prepareCall } from "./prepare-call.ts";
@@ -36,6 +37,8 @@ export interface GroupCommitOptions {
   readonly decide: Decide;
   readonly clock: Clock;
   readonly environment: string;
+  /** What the breaker and people hold back. */
+  readonly holds: Pick<HoldWatch, "at">;
   /** Times that a call is decided on facts that changed meanwhile, before it is denied. */
   readonly maxAttempts: number;
   /** Told what was seen of tenants. */
@@ -71,14 +74,16 @@ export async function commitGroup(
 ): Promise<GroupResult> {
   const { database } = options;
   const facts = await loadFacts(database, toWanted(calls, options.clock.nowMs()));
+  const holdsOf = await options.holds.at(facts.tenants);
   options.onTenants(facts.tenants);
   const unanswered: QueuedCall[] = [];
   for (const call of calls) {
-    if (!call.isSettled && !(await answerAtOnce(call, facts, options.keys))) unanswered.push(call);
+    if (!call.isSettled && !(await answerAtOnce(call, { facts, holdsOf }, options.keys)))
+      unanswered.push(call);
   }
   const { leaders, followers } = toLeaders(unanswered);
   if (leaders.length === 0) return { committed: 0, late: [], lost: [], followers };
-  const context = { facts, tenantKeys: await openKeys(options.keys, leaders), ...options };
+  const context = { facts, holdsOf, tenantKeys: await openKeys(options.keys, leaders), ...options };
   const committed = await commitWhatHolds(leaders, context);
   if (committed.length > 0) notifyOutbox(database);
   const late = committed
@@ -94,8 +99,13 @@ export async function commitGroup(
   };
 }
 
-interface CommitContext extends GroupCommitOptions {
+/** What is known of a group's calls. */
+interface Known {
   readonly facts: GroupFacts;
+  readonly holdsOf: HoldsOf;
+}
+
+interface CommitContext extends GroupCommitOptions, Known {
   readonly tenantKeys: ReadonlyMap<string, TenantKey>;
 }
 
@@ -284,18 +294,15 @@ function toChangingCall({ work, queued, decisionRow, change }: PreparedCall): Ch
 }
 
 /** What needs no decision: an unknown tenant, and a call that was decided for good or recorded before. */
-async function answerAtOnce(call: QueuedCall, facts: GroupFacts, keys: TenantKeys): Promise<boolean> {
-  const outcome = await knownOutcome(call, facts, keys);
+async function answerAtOnce(call: QueuedCall, known: Known, keys: TenantKeys): Promise<boolean> {
+  const outcome = await knownOutcome(call, known, keys);
   if (outcome !== null) call.answer(outcome);
   return outcome !== null;
 }
 
-async function knownOutcome(
-  call: QueuedCall,
-  facts: GroupFacts,
-  keys: TenantKeys,
-): Promise<HookOutcome | null> {
+async function knownOutcome(call: QueuedCall, known: Known, keys: TenantKeys): Promise<HookOutcome | null> {
   const { work, callKey } = call;
+  const { facts } = known;
   const tenant = facts.tenants.get(work.tenantId);
   if (tenant === undefined) return { kind: "tenant_unknown" };
   if (callKey === null) return null;
@@ -305,7 +312,7 @@ async function knownOutcome(
   }
   // What was told stays told, whatever policy is in force when it is recorded.
   const wasAllowed = stored.answer.decision === "allow" || stored.answer.decision === "modify";
-  if (!(work.told !== undefined && wasAllowed) && !isFinal(call, stored, facts)) return null;
+  if (!(work.told !== undefined && wasAllowed) && !isFinal(call, stored, known)) return null;
   const answer = await toExactAnswer(stored, work.tenantId, keys);
   return { kind: "answered", answer: toRepeatedAnswer(answer, tenant.state) };
 }
@@ -315,19 +322,27 @@ async function knownOutcome(
  * long as its right is in force, nobody revoked the plan, and the policy is the one that allowed it.
  * INVARIANT: test/integration/gate-dedupe.test.ts "is decided again when another policy is in force".
  */
-function isFinal(call: QueuedCall, { answer, isInForce, isUsed }: StoredAnswer, facts: GroupFacts): boolean {
+function isFinal(
+  call: QueuedCall,
+  { answer, isInForce, isUsed }: StoredAnswer,
+  { facts, holdsOf }: Known,
+): boolean {
   switch (answer.decision) {
     case "defer":
       return false;
     case "require_approval":
       return isInForce;
     case "deny":
-      // That it took too long says nothing of the call.
+      // That it took too long says nothing of the call, and neither does a hold that is over.
+      if (endsWithHold.has(answer.reason_code)) {
+        return facts.tenants.get(call.work.tenantId)?.state !== "active" || isHeld(call, facts, holdsOf);
+      }
       return answer.reason_code !== "GATE_TIMEOUT";
     case "allow":
     case "modify":
       return (
         isInForce &&
+        !isHeld(call, facts, holdsOf) &&
         // What runs by its hook alone asks for no right: the answer itself is what lets it pass. A right that was used is
         // the end of the call, whatever the policy of now says.
         (isUsed || answer.policy_revision === call.policy.revision) &&
@@ -336,6 +351,9 @@ function isFinal(call: QueuedCall, { answer, isInForce, isUsed }: StoredAnswer, 
       );
   }
 }
+
+/** Refusals that stand as long as a hold or a freeze does. */
+const endsWithHold: ReadonlySet<string> = new Set(["READ_ONLY_BREAKER", "INCIDENT_FROZEN", "TENANT_FROZEN"]);
 
 async function toExactAnswer(
   { answer, sealed, decisionId }: StoredAnswer,

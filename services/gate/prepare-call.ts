@@ -8,10 +8,11 @@ import type { EvidenceRow, TenantKey } from "../platform/vault-seal.ts";
 import { sealInline, sealWith } from "../platform/vault-seal.ts";
 import { capabilityTtlMs, toAnswer } from "./answer.ts";
 import { toCorrelationId } from "./call-keys.ts";
-import { isRevoked, toKnownCall } from "./call-facts.ts";
+import { findHoldsOfCall, isRevoked, toKnownCall } from "./call-facts.ts";
 import type { CallChange } from "./call-change.ts";
 import { toCallChange, toLedgerEntry, toResultChange } from "./call-change.ts";
 import type { GroupFacts, TenantFacts } from "./facts.ts";
+import type { HoldsOf } from "./hold-watch.ts";
 import type { GroupLedger, KnownFacts } from "./group-ledger.ts";
 import type { HookWork } from "./hook-work.ts";
 import type { Verdict } from "./policy/policy.ts";
@@ -46,6 +47,7 @@ export interface PrepareContext {
   readonly environment: string;
   readonly clock: Clock;
   readonly facts: GroupFacts;
+  readonly holdsOf: HoldsOf;
   /** What the calls before it in the group change. */
   readonly ledger: GroupLedger;
   readonly tenantKeys: ReadonlyMap<string, TenantKey>;
@@ -125,7 +127,14 @@ export function prepareCall(queued: QueuedCall, context: PrepareContext): Prepar
   const { request } = work;
   const decideOn = (on: KnownFacts): Ruling =>
     context.decide(request, on, policy, { classify: queued.classify, operands, added });
+  const correlationId = toCorrelation(known.place.rootKey, known.correlation, context);
+  const holds = findHoldsOfCall(queued, context.holdsOf, {
+    correlationId,
+    rootKey: known.place.rootKey,
+    nowMs: facts.serverMs,
+  });
   let seen = withRightOfQuestion(request, known.facts);
+  if (holds.length > 0) seen = Object.assign({}, seen, { holds });
   let ruling = decideOn(seen);
   if (!seen.isRevoked && isRevoked(queued, facts, ruling.planDigest)) {
     // Only the ruling says what the frozen plan is.
@@ -139,12 +148,12 @@ export function prepareCall(queued: QueuedCall, context: PrepareContext): Prepar
       ...seen,
       ...emptyFacts({ tenantId, environment: context.environment, nowMs: told.atMs }),
       approval: null,
+      holds: [],
     };
     const passed = decideOn(seen);
     ruling = told.by === "local_profile" ? toLocalRuling(passed) : toUnrecordedRuling(passed);
   }
   const nowMs = facts.serverMs;
-  const correlationId = toCorrelation(known.place.rootKey, known.correlation, context);
   const answer = toAnswer(ruling, work.request, {
     decisionId: told?.decisionId ?? `dec_${newUuidV7(nowMs)}`,
     capabilityId: `cap_${newUuidV7(nowMs)}`,

@@ -33,6 +33,8 @@ import type { CommitterOptions } from "./committer.ts";
 import { createCommitter } from "./committer.ts";
 import { loadFacts, nothingWanted } from "./facts.ts";
 import { startForgetting } from "./forget-state.ts";
+import { createHoldWatch } from "./hold-watch.ts";
+import { mayBeFrozen } from "./holds.ts";
 import { factAccess, registerFactRoutes } from "./fact-routes.ts";
 import type { HookOrigin } from "./hook-translation.ts";
 import { isGating, ofSubject, toHookWork, toOwnWork, translateBody } from "./hook-translation.ts";
@@ -105,8 +107,10 @@ export function createGate(options: GateOptions): Gate {
   const { classify } = once;
   const budgetMs = options.budgetMs ?? defaultBudgetMs;
   const observeBudgetMs = options.observeBudgetMs ?? defaultObserveBudgetMs;
+  const holds = options.holds ?? createHoldWatch(options);
   const committer = createCommitter({
     ...options,
+    holds,
     classify,
     decide:
       options.decide ??
@@ -177,6 +181,7 @@ export function createGate(options: GateOptions): Gate {
   // The first call does not pay for the first connection; a database that is away is no reason not to start.
   app.addHook("onReady", async () => {
     await loadFacts(options.database, nothingWanted).catch(() => undefined);
+    holds.start();
   });
 
   registerCapabilityRoutes(app, {
@@ -198,11 +203,16 @@ export function createGate(options: GateOptions): Gate {
     classify,
     toOrigin,
     async tenantState(tenantId) {
-      const found = await options.database.query<{ state: string }>(
-        "SELECT state FROM access.tenants WHERE tenant_id = $1",
+      const found = await options.database.query<{ state: "active" | "frozen"; version: bigint }>(
+        "SELECT state, version FROM access.tenants WHERE tenant_id = $1",
         [tenantId],
       );
-      return found.rows[0]?.state ?? null;
+      const [row] = found.rows;
+      if (row === undefined) return null;
+      const tenant = { state: row.state, version: Number(row.version) };
+      const holdsOf = await holds.at(new Map([[tenantId, tenant]]));
+      // A profile is given for all that an agent does: whatever an incident froze of the tenant, there is none.
+      return mayBeFrozen(holdsOf(tenantId), clock.nowMs()) ? "frozen" : row.state;
     },
     record: (work, policy) => committer.submit(work, observeBudgetMs, undefined, policy),
   });
@@ -312,6 +322,7 @@ export function createGate(options: GateOptions): Gate {
     if (spool === null || work.request === null || outcome.kind !== "failed") return outcome;
     if (outcome.code !== "GATE_TIMEOUT" && outcome.code !== "DATABASE_UNAVAILABLE") return outcome;
     if (!committer.wasActive(work.tenantId)) return outcome;
+    if (mayBeFrozen(holds.lastSeen(work.tenantId), clock.nowMs())) return outcome;
     const { request, tenantId } = work;
     const policy = options.policy();
     const nowMs = clock.nowMs();
@@ -405,6 +416,7 @@ export function createGate(options: GateOptions): Gate {
       await app.close();
       await spool?.close();
       await committer.close();
+      await holds.close();
       for (const one of sweepers) await one.stop();
     },
   };

@@ -52,6 +52,14 @@ const approvalSchema = z.object({
   expiresAtMs: z.number(),
 });
 const jsonValue = z.unknown().transform((value) => value as Json);
+const holdSchema = z.object({
+  id: z.string(),
+  source: z.enum(["breaker", "incident"]),
+  mode: z.enum(["read_only", "frozen"]),
+  scope: z.enum(["all", "tenant", "correlation", "session", "agent", "user", "tool"]),
+  scopeId: z.string(),
+  reason: z.string(),
+});
 const operandSchema = z.object({ path: z.string(), digest: z.string().nullable() });
 /** Every field may be absent: an absent one makes the facts partial, a wrong one makes them unreadable. */
 const storedFactsSchema = z.object({
@@ -76,6 +84,7 @@ const storedFactsSchema = z.object({
   isRevoked: z.boolean().optional(),
   counters: z.record(z.string(), z.number()).optional(),
   dated: z.record(z.string(), z.object({ value: jsonValue, atMs: z.number() })).optional(),
+  holds: z.array(holdSchema).optional(),
   operands: z.array(operandSchema).optional(),
   real_paths: z.record(z.string(), z.string()).optional(),
 });
@@ -109,6 +118,7 @@ export function toFacts(
     isRevoked: or(given.isRevoked, false),
     counters: or(given.counters, {}),
     dated: or(given.dated, {}),
+    ...(given.holds === undefined ? {} : { holds: given.holds }),
   };
   const realPaths = new Map(Object.entries(given.real_paths ?? {}));
   return { facts, operands: given.operands ?? null, isPartial, realPaths };

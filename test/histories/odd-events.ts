@@ -383,6 +383,10 @@ const makers: Readonly<Record<string, Maker>> = {
       observed: 9n,
       threshold: 5n,
       window_ms: 60_000n,
+      trip_id: null,
+      window_ended_at: null,
+      samples: null,
+      resets_at: null,
     }),
   reset: (random, base) =>
     say(random, base, "fabric.breaker.reset", {
@@ -390,6 +394,7 @@ const makers: Readonly<Record<string, Maker>> = {
       scope_id: `agent_${String(random.between(1, 3))}`,
       reset_by: random.pick(people),
       cause: "looked",
+      trip_id: null,
     }),
 };
 

@@ -14,6 +14,8 @@ export const boundFaults = {
   revoked: "the right was taken back",
   plan_revoked: "the plan was revoked",
   frozen: "the tenant is frozen",
+  incident: "an incident froze what the right belongs to",
+  read_only: "the breaker put what the right belongs to to read-only",
   expired: "the right has come to its end",
   idempotency_key: "the key was used for something else",
   spent: "the right has not as many calls left",
@@ -47,6 +49,7 @@ export function firstDifference(
   if (state.isRevoked) return "revoked";
   if (state.isPlanRevoked) return "plan_revoked";
   if (state.isTenantFrozen) return "frozen";
+  if (state.heldBy !== null) return state.heldBy === "incident" ? "incident" : "read_only";
   if (state.isExpired) return "expired";
   return null;
 }

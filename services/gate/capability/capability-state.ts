@@ -34,6 +34,8 @@ export interface CapabilityState {
   readonly isRevoked: boolean;
   readonly isPlanRevoked: boolean;
   readonly isTenantFrozen: boolean;
+  /** What holds it back for now; it is good again when that is over, unless its time has come. */
+  readonly heldBy: "breaker" | "incident" | null;
 }
 
 interface StateRow {
@@ -57,7 +59,22 @@ interface StateRow {
   readonly is_revoked: boolean;
   readonly is_plan_revoked: boolean;
   readonly is_frozen: boolean;
+  readonly held_by: "breaker" | "incident" | null;
 }
+
+/** A right's holds are found as a call's are (`findHolds`); of several an incident is told first. */
+const heldByText = `(SELECT max(h.source) FROM incidents.holds AS h
+    WHERE h.tenant_id IN (c.tenant_id, '*') AND h.lifted_at IS NULL
+      AND (h.until IS NULL OR h.until > clock_timestamp())
+      AND CASE h.scope
+        WHEN 'correlation' THEN h.scope_id = 'cor_' || d.correlation_id
+        WHEN 'session' THEN h.scope_id = s.session_id OR h.scope_id =
+          (SELECT r.session_id FROM gate.sessions AS r WHERE r.session_key = s.root_key)
+        WHEN 'agent' THEN h.scope_id IN (s.runtime || '/' || s.session_id || '/' || coalesce(d.request ->> 'agent_id', ''),
+          coalesce(d.request ->> 'agent_id', ''))
+        WHEN 'user' THEN h.scope_id = d.request ->> 'user_id'
+        WHEN 'tool' THEN h.scope_id = c.tool
+        ELSE true END)`;
 
 /** Columns and joins of a right's state; `c` is the right's row. */
 export const stateColumns = `c.capability_id, c.tenant_id, c.decision_id, d.correlation_id, d.requested_event_id,
@@ -65,7 +82,8 @@ export const stateColumns = `c.capability_id, c.tenant_id, c.decision_id, d.corr
   c.calls_used, c.issued_at, c.expires_at, c.expires_at <= clock_timestamp() AS is_expired,
   c.revoked_at IS NOT NULL AS is_revoked, t.state <> 'active' AS is_frozen,
   EXISTS (SELECT FROM gate.revoked_plans AS r WHERE r.tenant_id = c.tenant_id AND r.digest = c.plan_digest
-    AND r.until > clock_timestamp()) AS is_plan_revoked`;
+    AND r.until > clock_timestamp()) AS is_plan_revoked,
+  ${heldByText} AS held_by`;
 export const stateJoins = `JOIN gate.decisions AS d ON d.decision_id = c.decision_id
   JOIN gate.sessions AS s ON s.session_key = c.session_key
   JOIN access.tenants AS t ON t.tenant_id = c.tenant_id`;
@@ -110,6 +128,7 @@ export function toCapabilityState(found: Record<string, unknown>): CapabilitySta
     isRevoked: row.is_revoked,
     isPlanRevoked: row.is_plan_revoked,
     isTenantFrozen: row.is_frozen,
+    heldBy: row.held_by,
   };
 }
 

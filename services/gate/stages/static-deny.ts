@@ -1,3 +1,4 @@
+import type { HoldFact } from "../facts-of-call.ts";
 import type { Verdict } from "../policy/policy.ts";
 import type { Stage } from "./stage.ts";
 import { toFailure, toResult } from "./stage.ts";
@@ -9,10 +10,31 @@ export const frozenMessage = "the tenant is frozen; an incident has to be lifted
 const frozenPriority = 10_000;
 const revokedPriority = 9_000;
 
-/** Stage 2: forbids of `static-deny.cedar`, a frozen tenant, a revoked plan. */
+/** Effect classes that go on while a scope is read-only. */
+const reading: ReadonlySet<string> = new Set(["none", "read"]);
+
+/** What a hold says of a call; null: it lets it pass. */
+function judgeHold(hold: HoldFact, effect: string): Pick<Verdict, "rule" | "reason" | "message"> | null {
+  const what = hold.scope === "all" ? "everything" : `${hold.scope} \`${hold.scopeId}\``;
+  if (hold.mode === "frozen") {
+    return {
+      rule: "incident.frozen",
+      reason: hold.scope === "tenant" ? "TENANT_FROZEN" : "INCIDENT_FROZEN",
+      message: `an incident froze ${what}: ${hold.reason}; a person has to lift it first`,
+    };
+  }
+  if (reading.has(effect)) return null;
+  return {
+    rule: "breaker.read-only",
+    reason: "READ_ONLY_BREAKER",
+    message: `${what} is read-only: ${hold.reason}; reading goes on, and a person has to reset it first`,
+  };
+}
+
+/** Stage 2: forbids of `static-deny.cedar`, a frozen tenant, what the breaker or an incident holds, a revoked plan. */
 export const staticDenyStage: Stage = {
   name: "static-deny",
-  judge({ facts, cedar }) {
+  judge({ classified, facts, cedar }) {
     const verdicts: Verdict[] = [];
     const deny = { stage: "static-deny", decision: "deny", isAbsolute: true } as const;
     if (facts.tenant.state !== "active") {
@@ -23,6 +45,10 @@ export const staticDenyStage: Stage = {
         message: frozenMessage,
         priority: frozenPriority,
       });
+    }
+    for (const hold of facts.holds ?? []) {
+      const said = judgeHold(hold, classified.effect);
+      if (said !== null) verdicts.push({ ...deny, ...said, priority: frozenPriority });
     }
     if (facts.isRevoked) {
       verdicts.push({
