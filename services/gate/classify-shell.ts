@@ -16,6 +16,7 @@ import { toDeleteIntents, toReadIntents, toWriteIntents } from "./shell/path-int
 import { toPaths } from "./shell/paths.ts";
 import { PROGRAM_TABLE } from "./shell/program-table.ts";
 import { toSqlOf } from "./shell/sql-clients.ts";
+import { namesRelease } from "./shell/task-names.ts";
 import { joinVerdicts, opaqueSql } from "./sql/classify-sql.ts";
 import type { SqlVerdict } from "./sql/classify-sql.ts";
 import type { SqlParser } from "./sql/load-sql-parser.ts";
@@ -74,6 +75,7 @@ export function readShell(
   signals.push(...toProgramSignals(command));
   if (command.commands.some(takesDatabaseInput)) signals.push("database.input");
   if (runsFetched(command)) signals.push("network.runs-fetched");
+  if (namesRelease(command)) signals.push("task.release");
   if (named.some((text) => isForkBomb(text))) signals.push("fork.bomb");
   if (command.opaque.length > 0) signals.push("command.opaque");
   for (const { kind } of command.opaque) signals.push(`command.opaque.${kind}`);

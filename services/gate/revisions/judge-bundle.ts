@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { Fault } from "../../../schemas/faults.ts";
 import type { GateRequest } from "../../../schemas/gate.ts";
+import { isCommonlyThere } from "../classify-code.ts";
 import type { Classify, Operand } from "../classified.ts";
 import type { Facts } from "../facts-of-call.ts";
 import { parsePolicy, toBundleDigest } from "../policy/parse-policy.ts";
@@ -21,7 +22,10 @@ export function assumedOperands(
   request: GateRequest,
   policy: Policy,
 ): readonly Operand[] {
-  return classify(request, policy).operandPaths.map((path) => ({ path, digest: someDigest }));
+  return classify(request, policy).operandPaths.map((path) => ({
+    path,
+    digest: isCommonlyThere(path) ? someDigest : null,
+  }));
 }
 
 /** The gate's own decision, for a bundle's cases. */

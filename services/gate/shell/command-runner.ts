@@ -3,6 +3,7 @@ import { toEmbedded } from "./embedded-code.ts";
 import { toFullWords, toKnownName } from "./full-words.ts";
 import { isKnownGit } from "./git-words.ts";
 import { toLaunches, toSource } from "./launch.ts";
+import { isPackageRunner } from "./package-runners.ts";
 import type { Launch } from "./launch.ts";
 import { MadeLinks } from "./made-links.ts";
 import type { Assignment, Layer, OpaqueReason, SimpleCommand, Word, WrittenPath } from "./parsed-command.ts";
@@ -15,6 +16,8 @@ import { CHANGES_DIRECTORY, union } from "./place.ts";
 import type { ParseContext, Place } from "./place.ts";
 
 const MAX_WRAPPERS = 24;
+/** Folders around the one that a runner of packages starts in. */
+const MAX_OUTER_PACKAGES = 6;
 /** Words that the grammar should have read as syntax; where they stand for a program it has lost its way. */
 const RESERVED =
   /^(\{|\}|if|then|elif|else|fi|for|while|until|do|done|case|esac|select|function|in|\[\[|\]\]|\(|\)|\(\()$/;
@@ -45,7 +48,9 @@ export abstract class CommandRunner {
 
   protected report(kind: OpaqueReason["kind"], detail: string, more: Partial<OpaqueReason> = {}): void {
     const reason: OpaqueReason = { kind, detail: detail.slice(0, 2_000), ...more };
-    this.opaque.set(`${kind} ${reason.detail}`, reason);
+    const key = `${kind} ${reason.detail}`;
+    const before = this.opaque.get(key);
+    this.opaque.set(key, before === undefined ? reason : { ...reason, ...joinFiles(before, reason) });
   }
 
   /** What is touched through links that the text itself makes, whenever it makes them. */
@@ -169,8 +174,7 @@ export abstract class CommandRunner {
       (path.includes("/") && !SYSTEM_DIRECTORIES.has(resolvePath("/", path).replace(/\/[^/]*$/, ""))) ||
       (path.includes("/") && !/^[/~]/.test(path))
     ) {
-      this.report("local_program", path, { program });
-      for (const file of toPaths(head, place.shell.directories) ?? [path]) this.operands.add(file);
+      this.judgeLocalProgram(head, path, program, place);
     }
     if (place.wrappers.length >= MAX_WRAPPERS) {
       this.report("too_deep", "too many wrappers", { program });
@@ -200,6 +204,33 @@ export abstract class CommandRunner {
     this.judgeSql(place);
     const launches = [...toLaunches(program, argv), ...toEmbedded(program, argv)];
     this.then(...launches.map((launch) => () => this.start(launch, program, place)));
+  }
+
+  /** A program outside of the system's folders is code from a file. */
+  private judgeLocalProgram(head: Word, path: string, program: string, place: Place): void {
+    const named = toPaths(head, place.shell.directories);
+    const files = place.wrappers.at(-1) === undefined ? named : this.withOuterPackages(named, place);
+    this.report("local_program", path, { program, ...toFiles(files, place) });
+    for (const file of files ?? [path]) this.operands.add(file);
+  }
+
+  /** A runner of packages finds a program in the folder that it starts in, or in one around it. */
+  private withOuterPackages(
+    files: readonly string[] | undefined,
+    place: Place,
+  ): readonly string[] | undefined {
+    const top = this.context.cwd === undefined ? undefined : resolvePath("/", this.context.cwd);
+    if (files === undefined || top === undefined || !isPackageRunner(place.wrappers.at(-1) ?? ""))
+      return files;
+    return files.flatMap((file) => {
+      const at = file.lastIndexOf("/node_modules/");
+      const found = [file];
+      for (let folder = file.slice(0, at); folder.startsWith(`${top}/`);) {
+        folder = folder.slice(0, folder.lastIndexOf("/"));
+        found.push(`${folder}${file.slice(at)}`);
+      }
+      return found.slice(0, MAX_OUTER_PACKAGES);
+    });
   }
 
   /** Clients of databases run what they are given as other interpreters do; only SQL that stands in the text is known. */
@@ -274,11 +305,15 @@ export abstract class CommandRunner {
           this.report("code_from_input", launch.file.source, { program, language: launch.language });
           return;
         }
-        for (const file of toPaths(launch.file, place.shell.directories) ?? [toSource(launch.file)])
-          this.operands.add(file);
-        this.report("script_file", toSource(launch.file), { program, language: launch.language });
+        this.startFile(launch.file, launch.language, program, { ...place, where });
         return;
     }
+  }
+
+  private startFile(file: Word, language: string, program: string, place: Place): void {
+    const files = toPaths(file, place.shell.directories);
+    for (const one of files ?? [toSource(file)]) this.operands.add(one);
+    this.report("script_file", toSource(file), { program, language, ...toFiles(files, place) });
   }
 
   protected startCode(code: string, program: string, place: Place): void {
@@ -317,6 +352,21 @@ export abstract class CommandRunner {
 }
 
 /** Words in which names from the input take a place, with what the text says of those names. */
+/** The files of both; none as soon as one of them names none. */
+function joinFiles(one: OpaqueReason, other: OpaqueReason): { readonly files?: readonly string[] } {
+  if (one.files === undefined || other.files === undefined) return { files: [] };
+  return { files: [...new Set([...one.files, ...other.files])] };
+}
+
+/** Only files of this machine are those that the gate can look at. */
+const toFiles = (
+  files: readonly string[] | undefined,
+  { where, within }: Place,
+): Pick<OpaqueReason, "files"> =>
+  files === undefined || where !== "here" || within.some((layer) => HIDES_CODE.test(layer)) ? {} : { files };
+/** A program that stands in another's option, a variable or an alias is not what the line seems to run. */
+const HIDES_CODE = /^(?:option|environment|alias)$/;
+
 function withNames(words: readonly Word[], names: readonly Word[] | undefined): readonly Word[] {
   if (names === undefined) return words;
   return words.map((word) =>

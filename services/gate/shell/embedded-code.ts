@@ -3,6 +3,7 @@ import { toOptionCommands } from "./command-options.ts";
 import { joinWords, replaceMark, toOpaque, toSource } from "./launch.ts";
 import type { Launch } from "./launch.ts";
 import { scanAllOptions, scanLeadingOptions } from "./options.ts";
+import { toRunByPackages } from "./package-runners.ts";
 import type { Word } from "./parsed-command.ts";
 
 /** Commands and code that programs take in options of their own: `find -exec`, `git -c alias.x=!…`, `tar --to-command`. */
@@ -326,13 +327,27 @@ const judgeKubectl: Judge = (args) => {
 
 /** Subcommands that start a program of the packages, or of the registry. */
 const judgeRunner: Judge = (args, program) => {
-  const verb = toSource(args.find((word) => !toSource(word).startsWith("-")) ?? literal(""));
+  const known = toRunByPackages(program, args);
+  if (known !== undefined) return [...known];
   const runs = RUNNERS.get(program);
-  return runs?.test(verb) === true
+  return toPossibleVerbs(args).some((verb) => runs?.test(verb) === true)
     ? [toOpaque("unparsed_launcher", args.map(toSource).join(" "), program)]
     : [];
 };
+/** The first operand; and the next ones, as long as those in front may be values of options. */
+function toPossibleVerbs(args: readonly Word[]): string[] {
+  const verbs: string[] = [];
+  for (const [at, word] of args.entries()) {
+    const text = toSource(word);
+    if (text.startsWith("-")) continue;
+    verbs.push(text);
+    if (!toSource(args[at - 1] ?? literal("")).startsWith("-")) break;
+  }
+  return verbs;
+}
 const RUNNERS: ReadonlyMap<string, RegExp> = new Map([
+  ["npx", /./],
+  ["bunx", /./],
   ["npm", /^(exec|x|explore|init|create)$/],
   ["pnpm", /^(exec|dlx|create)$/],
   ["yarn", /^(exec|dlx|create)$/],
@@ -341,6 +356,8 @@ const RUNNERS: ReadonlyMap<string, RegExp> = new Map([
   ["poetry", /^run$/],
   ["pipenv", /^run$/],
   ["bundle", /^exec$/],
+  ["pdm", /^run$/],
+  ["hatch", /^run$/],
   ["conda", /^run$/],
   ["mamba", /^run$/],
   ["nix", /^(run|shell|develop)$/],
@@ -352,7 +369,11 @@ const judgeMake: Judge = (args, program) => {
   const launches: Launch[] = [];
   for (const { name, value } of options) {
     if (/^(-f|--file|--makefile)$/.test(name))
-      launches.push({ kind: "file", file: value ?? literal("-"), language: "make" });
+      launches.push(
+        value === undefined || toSource(value) === "-"
+          ? { kind: "input", language: "make" }
+          : { kind: "file", file: value, language: "make" },
+      );
     if (/^(--eval|-E)$/.test(name))
       launches.push(toOpaque("inline_code", value === undefined ? "" : toSource(value), program));
   }

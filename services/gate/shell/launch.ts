@@ -265,15 +265,23 @@ function toShell(program: string, args: readonly Word[]): readonly Launch[] {
 
 function toInterpreted(program: string, shape: InterpreterShape, args: readonly Word[]): readonly Launch[] {
   const launches: Launch[] = [];
+  const isTestRun = shape.language === "javascript" && args.some((word) => toSource(word) === "--test");
   for (let at = 0; at < args.length; at += 1) {
     const word = args[at];
     if (word === undefined) break;
-    if (word.kind === "unresolved")
+    if (word.kind === "unresolved") {
+      if (isTestRun && isGlobBelow(word)) continue;
       return [...launches, { kind: "file", file: word, language: shape.language }];
+    }
     const text = word.text;
     if (text === "-" || text === "/dev/stdin")
       return [...launches, { kind: "input", language: shape.language }];
-    if (!text.startsWith("-")) return [...launches, { kind: "file", file: word, language: shape.language }];
+    if (!text.startsWith("-")) {
+      launches.push({ kind: "file", file: word, language: shape.language });
+      if (isTestRun) continue;
+      return launches;
+    }
+    if (shape.tasks?.test(text) === true) return launches;
     if (hasName(shape.queries, text)) return launches;
     if (shape.module !== undefined && text.startsWith(shape.module)) return launches;
     const name = /^--[\w-]+/.exec(text)?.[0] ?? text;
@@ -300,11 +308,34 @@ function toInterpreted(program: string, shape: InterpreterShape, args: readonly 
         (option) => option !== "" && (option.startsWith("--") ? name === option : text.startsWith(option)),
       );
     if (load !== undefined) {
-      launches.push(toOpaque("inline_code", `${text} ${toSource(args[at + 1] ?? FROM_INPUT)}`, program));
-      if (text === load && attached === undefined) at += 1;
+      const isApart = text === load && attached === undefined;
+      const loaded = isApart
+        ? args[at + 1]
+        : ({ kind: "literal", text: attached ?? text.slice(load.length) } as const);
+      launches.push(toLoaded(program, shape, text, loaded));
+      if (isApart) at += 1;
     } else if (hasName(shape.values, text)) at += 1;
   }
-  return [...launches, { kind: "input", language: shape.language }];
+  return isTestRun ? launches : [...launches, { kind: "input", language: shape.language }];
+}
+
+/** `test/*.test.js`: files that a run without names would find as well. */
+const isGlobBelow = (word: Word): boolean =>
+  word.kind === "unresolved" &&
+  word.reason === "glob" &&
+  /^[\w*?][^$`]*$/.test(word.source) &&
+  !word.source.includes("..");
+
+/** What an option loads before the script: a file by its path, or something that only the interpreter finds. */
+function toLoaded(
+  program: string,
+  shape: InterpreterShape,
+  option: string,
+  loaded: Word | undefined,
+): Launch {
+  if (loaded?.kind === "literal" && /^(?:\.{0,2}\/)[^:]*$/.test(loaded.text))
+    return { kind: "file", file: loaded, language: shape.language };
+  return toOpaque("inline_code", `${option} ${toSource(loaded ?? FROM_INPUT)}`, program);
 }
 
 /** `perl -ne`, `perl -pi -e`, `python -Bc`, `ruby -rjson -ne`: the letter of the code option ends a cluster. */

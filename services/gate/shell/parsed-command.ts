@@ -135,6 +135,8 @@ export type OpaqueReason = {
   /** The text it is about, for people. */
   readonly detail: string;
   readonly program?: string;
+  /** The files that hold the code, resolved, where the text names them: for `script_file` and `local_program`. */
+  readonly files?: readonly string[];
   /** Set for `unresolved_path`. */
   readonly isWrite?: boolean;
   /** Set for `inline_code`, with the code in `detail`. */

@@ -185,7 +185,7 @@ const LAUNCHERS: Readonly<Record<string, ProgramEntry>> = {
 /** Programs that start others in a way the table does not follow: opaque as a whole. */
 const UNPARSED =
   "parallel systemd-run gdb lldb valgrind perf proxychains proxychains4 xvfb-run dbus-run-session rlwrap entr direnv dotenv " +
-  "npx bunx pipx uvx nix-shell nix tmux screen at batch crontab expect prlimit setpriv numactl " +
+  "pipx uvx nix-shell nix tmux screen at batch crontab expect prlimit setpriv numactl " +
   "setarch linux32 linux64 i386 x86_64 capsh firejail bwrap proot dumb-init tini gosu su-exec start-stop-daemon chpst envdir " +
   "setuidgid softlimit runsv daemonize parallel-ssh pssh ansible hyperfine multitime nodemon watchexec cargo-watch " +
   "ts run-parts vim vi nvim view ex ed emacs emacsclient nano gvim socat mosh telnet osascript open xdg-open foreach";
@@ -215,7 +215,14 @@ const NETWORK =
   "curl wget scp sftp rsync nc ncat netcat ping traceroute dig nslookup host ftp lftp aria2c http https xh mail sendmail rclone s3cmd";
 const PROJECT_CODE =
   "make gmake cmake ninja npm yarn pnpm bun deno cargo go mvn gradle ant sbt rake bundle poetry pipenv uv tox pytest jest " +
-  "vitest mocha just task bazel meson dotnet swift xcodebuild flutter composer";
+  "vitest mocha just task bazel meson dotnet swift xcodebuild flutter composer npx bunx pdm hatch " +
+  // Builds, tests and servers whose settings, plugins or targets are the workspace's own code.
+  "cabal stack lerna rush gleam alembic flask uvicorn gunicorn hypercorn celery streamlit rails prisma invoke earthly pants buck2 " +
+  "eslint eslint_d prettier stylelint xo standard rollup webpack parcel vite turbo nx wireit nyc c8 ava tap tape jasmine karma " +
+  "cypress playwright knip postcss tailwindcss typedoc jsdoc commitlint ng next nuxt astro svelte-check vue-tsc changeset size-limit " +
+  "py.test nox mypy pylint flake8 coverage sphinx-build mkdocs django-admin rspec rubocop standardrb phpunit phpstan psalm pest " +
+  "php-cs-fixer prove bats bats-core busted dune mix rebar3 ctest cpack scons gn waf qmake premake mvnw gradlew lein jekyll " +
+  "pre-commit semantic-release release-it goreleaser helmfile dart pub zig elm-test electron storybook";
 const PACKAGES =
   "apt apt-get aptitude dpkg yum dnf rpm zypper pacman apk brew port snap flatpak pip pip3 gem conda mamba easy_install cpan choco winget";
 const INFRASTRUCTURE =
@@ -232,6 +239,8 @@ export type InterpreterShape = {
   /** Options that load a further file as code. */
   readonly loads?: string;
   readonly queries?: string;
+  /** Options that start what the project's own settings name. */
+  readonly tasks?: RegExp;
 };
 
 const PYTHON: InterpreterShape = {
@@ -320,6 +329,7 @@ export const INTERPRETERS: ReadonlyMap<string, InterpreterShape> = new Map([
       values: "",
       loads,
       queries: "--version --help -version -help -h",
+      ...(/^clj|^clojure$/.test(name) ? { tasks: /^-[AMXT]:/ } : {}),
     };
     return [name, shape] as const;
   }),
@@ -355,7 +365,7 @@ export const PROGRAM_TABLE: ReadonlyMap<string, ProgramEntry> = new Map([
   ...entries("project_code", names(PROJECT_CODE)),
   ...entries("packages", names(PACKAGES)),
   ...entries("infrastructure", names(INFRASTRUCTURE)),
-  ...entries("interpreter", INTERPRETERS.keys()),
+  ...entries("interpreter", [...INTERPRETERS.keys(), "java"]),
   ...entries("shell", [...SHELL_NAMES, ...FOREIGN_SHELL_NAMES]),
   ...entries("launcher", UNPARSED_LAUNCHERS),
   ...Object.entries(LAUNCHERS),

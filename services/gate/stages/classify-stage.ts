@@ -60,6 +60,15 @@ export function toBoundOperands(paths: readonly string[], known: readonly Operan
 /** The same with sorted signals, and with the one that says that code which would run could not be read. */
 export function withOperandSignal(classified: Classified, operands: readonly Operand[]): Classified {
   const signals = new Set(classified.signals);
-  if (operands.some((one) => one.digest === null)) signals.add("operand.unreadable");
+  if (operands.some((one) => one.digest === null && !isElsewhere(one, operands)))
+    signals.add("operand.unreadable");
   return Object.assign({}, classified, { signals: [...signals].sort() });
 }
+
+/** An installed program lies in one of the folders around: that it is not in each of them says nothing. */
+function isElsewhere({ path }: Operand, operands: readonly Operand[]): boolean {
+  const name = toInstalledName(path);
+  return name !== null && operands.some((one) => one.digest !== null && toInstalledName(one.path) === name);
+}
+
+const toInstalledName = (path: string): string | null => /\/node_modules\/(.*)$/.exec(path)?.[1] ?? null;

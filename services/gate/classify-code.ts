@@ -1,0 +1,91 @@
+import { isInside } from "./classify-paths.ts";
+import { toGitCall } from "./shell/git-words.ts";
+import { toKnownName } from "./shell/full-words.ts";
+import type { OpaqueReason, ParsedCommand, SimpleCommand, WrittenPath } from "./shell/parsed-command.ts";
+import { PROGRAM_TABLE, SYSTEM_DIRECTORIES } from "./shell/program-table.ts";
+
+/** Where the code lies that a command runs. */
+export interface CodePlace {
+  readonly workspace: string | undefined;
+  /** Files behind symbolic links, by the name that leads to them. */
+  readonly realPaths: ReadonlyMap<string, string> | undefined;
+}
+
+/**
+ * Signals of the code that a command runs. A file of the workspace that the text names is bound to the plan by its digest:
+ * the agent could edit it anyway, and a test or a build would run it too. All else that is opaque is `command.unbound`.
+ */
+export function toCodeSignals(command: ParsedCommand, place: CodePlace): string[] {
+  const signals = new Set<string>();
+  const changed = toChanges(command);
+  for (const reason of command.opaque)
+    signals.add(isBound(reason, place, changed) ? "code.workspace" : "command.unbound");
+  return [...signals];
+}
+
+function isBound({ kind, files }: OpaqueReason, place: CodePlace, changed: Changes): boolean {
+  if (kind !== "script_file" && kind !== "local_program") return false;
+  if (files === undefined || files.length === 0) return false;
+  return files.every(
+    (file) => isInside(file, place.workspace) && !isChanged(file, changed) && leadsToOwn(file, place),
+  );
+}
+
+/** A link may lead on inside of the workspace, and `.venv/bin/python` to the interpreter of that name. */
+function leadsToOwn(file: string, { workspace, realPaths }: CodePlace): boolean {
+  const real = realPaths?.get(file);
+  if (real === undefined || isInside(real, workspace)) return true;
+  const folder = real.replace(/\/[^/]*$/, "");
+  if (SYSTEM_DIRECTORIES.has(folder)) return true;
+  const name = toKnownName(real.slice(folder.length + 1));
+  return folder.endsWith("/bin") && PROGRAM_TABLE.has(name) && isKin(name, toKnownName(lastName(file)));
+}
+
+const lastName = (file: string): string => file.slice(file.lastIndexOf("/") + 1);
+/** `python` for `python3`. */
+const isKin = (name: string, other: string): boolean =>
+  name.replace(/\d+$/, "") === other.replace(/\d+$/, "");
+
+/** What the line itself changes: the digest of such a file is not that of what runs. */
+interface Changes {
+  readonly writes: readonly WrittenPath[];
+  readonly isTreeChanged: boolean;
+}
+
+/** Who changes rights, times or folders changes no content. */
+const KEEPS_CONTENT = /^(?:chmod|chown|chgrp|touch|mkdir|chattr)$/;
+/** Subcommands of git that bring other files into the work tree. */
+const CHANGES_TREE =
+  /^(?:am|apply|checkout|checkout-index|cherry-pick|merge|pull|rebase|read-tree|reset|restore|revert|stash|switch)$/;
+
+function toChanges({ commands, writes }: ParsedCommand): Changes {
+  return {
+    writes: writes.filter(({ by }) => !KEEPS_CONTENT.test(by)),
+    isTreeChanged: commands.some(changesTree),
+  };
+}
+
+function changesTree({ program, argv, where }: SimpleCommand): boolean {
+  if (where !== "here") return false;
+  if (/^(?:patch|apply_?patch)$/.test(program)) return true;
+  return program === "git" && CHANGES_TREE.test(toGitCall(argv)?.verb ?? "");
+}
+
+const isChanged = (file: string, { writes, isTreeChanged }: Changes): boolean =>
+  isTreeChanged ||
+  writes.some(
+    ({ path, extent }) =>
+      path === file || (extent === "tree" && file.startsWith(path.endsWith("/") ? path : `${path}/`)),
+  );
+
+/**
+ * Whether a file that nobody looked at may be taken as there: a script yes, but of installed packages only those that
+ * projects commonly have. What `npx` does not find installed it fetches.
+ */
+export function isCommonlyThere(path: string): boolean {
+  const name = /\/node_modules\/(?:\.bin\/)?([^/]*)/.exec(path)?.[1];
+  if (name === undefined) return true;
+  return COMMON_PACKAGES.test(name) || PROGRAM_TABLE.get(toKnownName(name))?.risk === "project_code";
+}
+const COMMON_PACKAGES =
+  /^(?:tsc|tsx|ts-node|typescript|esbuild|swc|biome|sass|oxlint|dprint|concurrently|rimraf|husky)$/;
