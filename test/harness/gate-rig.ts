@@ -8,6 +8,7 @@ import type { Envelope } from "../../schemas/envelope.ts";
 import { eventSchemas } from "../../schemas/event-schemas.ts";
 import { claudeCode } from "../../services/adapters/claude-code/claude-code.ts";
 import { codex } from "../../services/adapters/codex/codex.ts";
+import { ownHarness } from "../../services/adapters/sdk/own-harness.ts";
 import { newCapabilityKeys } from "../../services/gate/capability/capability-keys.ts";
 import type { CapabilitySigner } from "../../services/gate/capability/signer.ts";
 import { createCapabilitySigner } from "../../services/gate/capability/signer.ts";
@@ -155,7 +156,7 @@ export const createGateRig = async (): Promise<GateRig> => {
         log: createLog({ service: "gate", level: "debug", destination }),
         metrics: createMetrics(),
         authenticator: createAuthenticator({ localKeys: verification, clock: systemClock }),
-        adapters: new Map<string, Adapter>([claudeCode, codex].map((one) => [one.runtime, one])),
+        adapters: new Map<string, Adapter>([claudeCode, codex, ownHarness].map((one) => [one.runtime, one])),
         // Two cores serve several test files at once: the real budget is a matter for the bench.
         budgetMs: 5_000,
         decideLimitMs: 5_000,
