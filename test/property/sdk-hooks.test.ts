@@ -14,9 +14,7 @@ interface Planned {
 }
 
 const conduct: fc.Arbitrary<Conduct> = fc.oneof(
-  fc
-    .constantFrom("silent", "throws", "hangs", "garbage", "denies", "asks")
-    .map((kind) => ({ kind })),
+  fc.constantFrom("silent", "throws", "hangs", "garbage", "denies", "asks").map((kind) => ({ kind })),
   fc.nat(1000).map((mark): Conduct => ({ kind: "rewrites", mark })),
   // Most handlers of a long list have to let it pass, or only short lists are looked at.
   fc.nat(1000).map((mark): Conduct => ({ kind: "rewrites", mark })),

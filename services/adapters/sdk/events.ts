@@ -107,6 +107,7 @@ const model = hookRule("after_model", false, fields.modelFields, ({ bearing, met
         duration_ms: toCount(metadata.duration_ms),
         cost_micros: null,
         error_kind: toShort(metadata.error_kind),
+        model_call_id: toShort(metadata.model_call_id, 256),
       },
       scene,
     ),

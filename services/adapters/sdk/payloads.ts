@@ -57,6 +57,7 @@ export const modelFields = fields(
     reasoning_tokens: size,
     duration_ms: size,
     error_kind: text,
+    model_call_id: text,
   },
 );
 export const toolResultFields = fields(called, { ...input, output: z.unknown(), duration_ms: size }, [

@@ -52,6 +52,8 @@ export interface HookEvents {
   readonly ModelCompleted: Place & {
     readonly model: string;
     readonly outcome: Outcome;
+    /** The model's own id of the call: two events with the same one tell of one call. */
+    readonly modelCallId?: string;
     /** All input once: cached and cache-written tokens are part of it. */
     readonly inputTokens?: number;
     readonly cachedInputTokens?: number;
