@@ -74,6 +74,7 @@ export const catalog = {
   },
   "agent.lifecycle.observed": {
     ...observed,
+    version: "1.1",
     summary: "a signal of the runtime that changes nothing for policy",
   },
   "agent.tool.requested": {

@@ -816,7 +816,9 @@ export const summarySources: Readonly<Record<EventType, AvroRecord>> = {
             "input_requested",
             "input_answered",
             "setup_ran",
-            "model_requested"
+            "model_requested",
+            "hooks_loaded",
+            "hooks_unloaded"
           ],
           "default": "unknown"
         }

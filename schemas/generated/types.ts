@@ -189,7 +189,7 @@ export interface AgentModelCompletedSummary {
   model_call_id: null | string;
 }
 
-export type LifecycleSignal = "unknown" | "notice_shown" | "message_shown" | "workspace_moved" | "directory_added" | "file_changed" | "worktree_created" | "worktree_removed" | "configuration_changed" | "instructions_loaded" | "model_switch_requested" | "model_switched" | "compaction_requested" | "tool_batch_completed" | "todo_created" | "todo_completed" | "input_requested" | "input_answered" | "setup_ran" | "model_requested";
+export type LifecycleSignal = "unknown" | "notice_shown" | "message_shown" | "workspace_moved" | "directory_added" | "file_changed" | "worktree_created" | "worktree_removed" | "configuration_changed" | "instructions_loaded" | "model_switch_requested" | "model_switched" | "compaction_requested" | "tool_batch_completed" | "todo_created" | "todo_completed" | "input_requested" | "input_answered" | "setup_ran" | "model_requested" | "hooks_loaded" | "hooks_unloaded";
 
 /** A signal of the runtime that changes nothing for policy, kept for the record. */
 export interface AgentLifecycleObservedSummary {

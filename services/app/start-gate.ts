@@ -1,6 +1,7 @@
 import { homedir } from "node:os";
 import { claudeCode } from "../adapters/claude-code/claude-code.ts";
 import { codex } from "../adapters/codex/codex.ts";
+import { opencode } from "../adapters/opencode/opencode.ts";
 import { ownHarness } from "../adapters/sdk/own-harness.ts";
 import { loadCapabilityKeysFile } from "../gate/capability/capability-keys.ts";
 import { createCapabilitySigner } from "../gate/capability/signer.ts";
@@ -23,7 +24,9 @@ import type { RunningService, Surroundings } from "./wiring.ts";
 import { codecWhenRegistered, registryOf, serviceDatabase } from "./wiring.ts";
 
 /** Adapters that ship, by the name in `/v1/hooks/<runtime>`. */
-const adapters = new Map([claudeCode, codex, ownHarness].map((adapter) => [adapter.runtime, adapter]));
+const adapters = new Map(
+  [claudeCode, codex, opencode, ownHarness].map((adapter) => [adapter.runtime, adapter]),
+);
 
 /** Two groups on the wire, one for facts, one for evidence that is too large for a group. */
 const gateConnections = 6;

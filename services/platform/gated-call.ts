@@ -18,12 +18,15 @@ export interface Call {
   /** As the runtime would run it, checked by `actionInputField`. */
   readonly input: Readonly<Record<string, unknown>>;
   readonly workingDirectory: string;
+  /** The session that started this one, where the runtime gives a child agent a session of its own. */
+  readonly parentSessionId?: string;
 }
 
 const toRequest = (phase: GateRequest["phase"], call: Call, { place, runtime }: Scene): GateRequest =>
   compact({
     runtime: runtime.kind,
     session_id: place.sessionId,
+    parent_session_id: call.parentSessionId,
     turn_id: place.turnId,
     tool_call_id: place.toolCallId,
     agent_id: place.agentId,
@@ -38,7 +41,7 @@ const toRequest = (phase: GateRequest["phase"], call: Call, { place, runtime }: 
 
 /** The call that a result repeats; nothing when it does not repeat its input in a form that can be judged. */
 export const toReportedCall = (
-  call: Pick<Call, "tool" | "alias"> & {
+  call: Pick<Call, "tool" | "alias" | "parentSessionId"> & {
     readonly input: Call["input"] | undefined;
     readonly workingDirectory: string | undefined;
   },
@@ -50,6 +53,7 @@ export const toReportedCall = (
         reported: compact({
           runtime: runtime.kind,
           session_id: place.sessionId,
+          parent_session_id: call.parentSessionId,
           turn_id: place.turnId,
           tool_call_id: place.toolCallId,
           agent_id: place.agentId,

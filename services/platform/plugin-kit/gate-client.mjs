@@ -1,0 +1,203 @@
+// Asks the gate from inside a runtime. Dependency-free and small: it runs in somebody else's process. Whatever goes wrong
+// in front of a tool is a no, and nothing here throws. `fabric.json` beside the plugin says where the gate is.
+import { createHash, randomBytes } from "node:crypto";
+import { appendFileSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+const defaults = { deadline_ms: 2_000, observe_deadline_ms: 3_000, spool_max_bytes: 4 * 1024 * 1024 };
+/** An answer holds a changed input at most. */
+const answerMaxChars = 16 * 1024 * 1024;
+/** Reports that wait for an earlier one; past it they go to the spool. */
+const waitingMax = 512;
+const ownFiles = /\.(?:m?js|json|ya?ml|py)$/;
+
+/** A no that says what is wrong and what to do. */
+const refusal = (code, what) => ({
+  decision: "deny",
+  reason: `${code}: ${what}; the call did not run. Try again later, or ask whoever runs the policy gate`,
+});
+
+const isText = (value) => typeof value === "string" && value !== "";
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Only what is understood whole is an answer. */
+function toAnswer(body) {
+  if (isObject(body)) {
+    if (body.decision === "allow") return { decision: "allow" };
+    if (body.decision === "modify" && isObject(body.input)) return { decision: "modify", input: body.input };
+    if (body.decision === "deny" && isText(body.reason)) return { decision: "deny", reason: body.reason };
+    if (body.decision === "ask" && isText(body.reason) && isText(body.approval_id)) return body;
+  }
+  return refusal("GATE_UNREACHABLE", "the policy gate's answer is not understood");
+}
+
+/** What is installed, as this process loaded it: its own files and their configuration. */
+function toDigest(folder) {
+  const hash = createHash("sha256");
+  for (const name of readdirSync(folder).sort())
+    if (ownFiles.test(name))
+      hash.update(`${name}\0`).update(createHash("sha256").update(readFileSync(join(folder, name))).digest());
+  return `sha256:${hash.digest("hex")}`;
+}
+
+function readConfiguration(folder) {
+  try {
+    const read = JSON.parse(readFileSync(join(folder, "fabric.json"), "utf8"));
+    if (!isText(read.gate_url) || !isText(read.token_file))
+      return { problem: "fabric.json names no gate_url and token_file" };
+    const configuration = { ...defaults, ...read };
+    if (!(configuration.deadline_ms > 0)) return { problem: "fabric.json has no usable deadline_ms" };
+    return { configuration };
+  } catch (error) {
+    return { problem: `fabric.json cannot be read (${error.code ?? "no JSON"})` };
+  }
+}
+
+/** Opens the way to the gate for the plugin in `folder`. Never throws: a plugin that fails to load would guard nothing. */
+export function openGate({ runtime, version, folder }) {
+  const { configuration, problem } = readConfiguration(folder);
+  let digest = "unknown";
+  try {
+    digest = toDigest(folder);
+  } catch {
+    // The heartbeat then says so.
+  }
+  const instance = `${runtime}-${process.pid}-${randomBytes(6).toString("hex")}`;
+  const spool = configuration?.spool_file;
+  let tail = Promise.resolve();
+  let waiting = 0;
+  let lost = 0;
+
+  async function post(payload, limitMs) {
+    // Read each time: tokens end and are renewed.
+    const token = readFileSync(configuration.token_file, "utf8").trim();
+    const response = await fetch(new URL(`/v1/hooks/${runtime}`, configuration.gate_url), {
+      method: "POST",
+      redirect: "error",
+      headers: {
+        authorization: `Bearer ${token}`,
+        "content-type": "application/json",
+        "x-fabric-hooks": String(configuration.configuration_hash ?? digest),
+      },
+      body: JSON.stringify(payload),
+      signal: AbortSignal.timeout(limitMs),
+    });
+    const text = await response.text();
+    return { status: response.status, text: text.length > answerMaxChars ? "" : text };
+  }
+
+  async function askOnce(payload) {
+    if (configuration === undefined) return refusal("HOOK_MISCONFIGURED", problem);
+    try {
+      // What came back from earlier calls may bear on this one.
+      if (hasSpooled() && !(await drain()))
+        return refusal("GATE_UNREACHABLE", "results of earlier calls could not be reported");
+      const { status, text } = await post(payload, configuration.deadline_ms);
+      return status === 200 ? toAnswer(JSON.parse(text)) : toAnswer(null);
+    } catch {
+      return refusal("GATE_UNREACHABLE", "the policy gate did not answer");
+    }
+  }
+
+  /** Resolves in time to one of allow, modify, deny, ask. Never rejects. */
+  async function ask(payload) {
+    const limitMs = configuration?.deadline_ms ?? defaults.deadline_ms;
+    let timer;
+    const late = new Promise((resolve) => {
+      timer = setTimeout(
+        () => resolve(refusal("GATE_UNREACHABLE", `the policy gate did not answer in ${limitMs} ms`)),
+        limitMs,
+      );
+    });
+    try {
+      return await Promise.race([askOnce(payload), late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Reports what happened, in order, without throwing. Resolves when it is reported or in the spool. */
+  function tell(payload) {
+    if (configuration === undefined) return Promise.resolve();
+    if (waiting >= waitingMax) {
+      keep(payload);
+      return Promise.resolve();
+    }
+    waiting += 1;
+    tail = tail.then(() => deliver(payload)).finally(() => (waiting -= 1));
+    return tail;
+  }
+
+  async function deliver(payload) {
+    try {
+      const { status } = await post(payload, configuration.observe_deadline_ms);
+      if (status < 400) return;
+      // A body that is refused is refused again; a server that is ill is not.
+      if (status < 500 && status !== 408 && status !== 429 && status !== 401 && status !== 403) lost += 1;
+      else keep(payload);
+    } catch {
+      keep(payload);
+    }
+  }
+
+  function hasSpooled() {
+    if (spool === undefined) return false;
+    try {
+      return statSync(spool).size > 0;
+    } catch {
+      return false;
+    }
+  }
+
+  function keep(payload) {
+    try {
+      const line = `${JSON.stringify(payload)}\n`;
+      const size = hasSpooled() ? statSync(spool).size : 0;
+      if (spool === undefined || size + Buffer.byteLength(line) > configuration.spool_max_bytes) {
+        lost += 1;
+        return;
+      }
+      mkdirSync(dirname(spool), { recursive: true, mode: 0o700 });
+      appendFileSync(spool, line, { mode: 0o600 });
+    } catch {
+      lost += 1;
+    }
+  }
+
+  /** Sends what the spool holds; false: some of it is still there. */
+  async function drain() {
+    // Renamed first, so that two processes do not send the same.
+    const taken = `${spool}.${instance}`;
+    renameSync(spool, taken);
+    const lines = readFileSync(taken, "utf8").split("\n").filter(isText);
+    let sent = 0;
+    try {
+      for (const line of lines) {
+        const { status } = await post(JSON.parse(line), configuration.deadline_ms);
+        if (status >= 500 || status === 401 || status === 403 || status === 429) break;
+        if (status >= 400) lost += 1;
+        sent += 1;
+      }
+    } catch {
+      // The rest goes back.
+    }
+    for (const line of lines.slice(sent)) appendFileSync(spool, `${line}\n`, { mode: 0o600 });
+    rmSync(taken, { force: true });
+    return sent === lines.length;
+  }
+
+  return {
+    instance,
+    configuration: configuration ?? defaults,
+    ask,
+    tell,
+    /** What proves that these hooks are loaded here. */
+    plugin: () => ({
+      version,
+      configuration: String(configuration?.configuration_hash ?? "unknown"),
+      files: digest,
+      lost,
+      ...(problem === undefined ? {} : { problem }),
+    }),
+  };
+}
