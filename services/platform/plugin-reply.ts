@@ -31,7 +31,7 @@ export function toPluginAnswer(answer: GateAnswer): RuntimeReply {
     case "modify":
       return answer.modified_input === undefined
         ? toPluginDenial(toReason(answer))
-        : toAnswerReply({ decision: "modify", input: answer.modified_input as JsonObject });
+        : toAnswerReply({ decision: "modify", input: answer.modified_input });
     case "require_approval":
       return answer.approval === undefined
         ? toPluginDenial(toReason(answer))

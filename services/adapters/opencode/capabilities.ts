@@ -31,7 +31,9 @@ const hook = (differences: Partial<EventCapability>): EventCapability => ({
 });
 const session = ["input/sessionID", "place/turn"];
 const call = [...session, "input/callID"];
-const prompt = { canBlock: observed("yes", "by an exception: the prompt fails, and no model is called") } as const;
+const prompt = {
+  canBlock: observed("yes", "by an exception: the prompt fails, and no model is called"),
+} as const;
 
 const own: Readonly<Record<string, EventCapability>> = {
   "tool.execute.before": hook({
@@ -55,7 +57,12 @@ const own: Readonly<Record<string, EventCapability>> = {
     canModify: observed("conditional", "the environment alone; the command is not told"),
     stableIds: ["input/sessionID"],
   }),
-  "chat.message": hook({ ...prompt, canModify: observed("yes"), canAddContext: observed("yes"), stableIds: session }),
+  "chat.message": hook({
+    ...prompt,
+    canModify: observed("yes"),
+    canAddContext: observed("yes"),
+    stableIds: session,
+  }),
   "chat.params": hook({ ...prompt, canModify: observed("yes"), stableIds: ["input/sessionID"] }),
   "chat.headers": hook({ ...prompt, canModify: observed("yes"), stableIds: ["input/sessionID"] }),
   "tool.definition": hook({ ...prompt, canModify: observed("yes") }),

@@ -35,7 +35,12 @@ const busSignal = (
         session: ids.sessionId,
         detail: inProperties(more.detail ?? []),
         ...(more.path === undefined ? {} : { path: `input/event/properties/${more.path}` }),
-        left: ["input/event/id", "input/event/type", "input/event/properties", ...inProperties(more.left ?? [])],
+        left: [
+          "input/event/id",
+          "input/event/type",
+          "input/event/properties",
+          ...inProperties(more.left ?? []),
+        ],
       }),
     },
   ];
@@ -73,7 +78,10 @@ export const events: ReadonlyMap<string, NestedEvent> = new Map<string, NestedEv
   ["tool.execute.before", { rule: tool.toolCall, open: ["place", "input", "output"], ids: inCall }],
   ["tool.execute.after", { rule: tool.toolResult, open: ["place", "input", "output"], ids: inCall }],
   ["shell.env", { rule: tool.userShell, open: ["place", "input"], ids: inHook }],
-  ["chat.message", { rule: session.prompt, open: ["place", "input", "output", "output/message"], ids: inHook }],
+  [
+    "chat.message",
+    { rule: session.prompt, open: ["place", "input", "output", "output/message"], ids: inHook },
+  ],
   ["experimental.session.compacting", { rule: session.compacting, open: ["place", "input"], ids: inHook }],
   ["event.session.created", { rule: session.sessionCreated, open: info, ids: inEvent }],
   ["event.session.idle", { rule: session.idle, open: event, ids: inEvent }],
@@ -100,7 +108,15 @@ export const events: ReadonlyMap<string, NestedEvent> = new Map<string, NestedEv
   busSignal("catalog.updated", "unknown", { isOfSession: false }),
   busSignal("integration.updated", "unknown", { isOfSession: false }),
   busSignal("reference.updated", "unknown", { isOfSession: false }),
-  leftAlone("config", "setup_ran"),
+  // A person's whole configuration: kept as evidence alone.
+  [
+    "config",
+    {
+      open: ["place"],
+      ids: nowhere,
+      rule: session.signal("config", "setup_ran", { session: nowhere.sessionId }),
+    },
+  ],
   leftAlone("tool.definition", "unknown", { detail: ["input/toolID"] }),
   leftAlone("chat.params", "model_requested", { session: inHook.sessionId, left: modelHook }),
   leftAlone("chat.headers", "model_requested", { session: inHook.sessionId, left: modelHook }),

@@ -3,4 +3,10 @@ import { toRefusal, toReply } from "./reply.ts";
 import { adapterVersion, translate } from "./translate.ts";
 
 /** The adapter of OpenCode's plugin. */
-export const opencode: Adapter = { runtime: "opencode", version: adapterVersion, translate, toReply, toRefusal };
+export const opencode: Adapter = {
+  runtime: "opencode",
+  version: adapterVersion,
+  translate,
+  toReply,
+  toRefusal,
+};

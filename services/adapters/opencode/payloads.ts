@@ -122,7 +122,10 @@ export const messageFields = fields(
     "input/event/properties/info/parentID": identifierField,
     "input/event/properties/info/tokens": tokens,
     "input/event/properties/info/cost": z.number(),
-    "input/event/properties/info/time": z.looseObject({ created: z.number(), completed: z.number().optional() }),
+    "input/event/properties/info/time": z.looseObject({
+      created: z.number(),
+      completed: z.number().optional(),
+    }),
     "input/event/properties/info/error": z.looseObject({ name: text }),
   },
   inProperties(

@@ -11,7 +11,12 @@ import * as fields from "./payloads.ts";
 const previewMaxChars = 256;
 const pathMaxChars = 4096;
 
-const toSignal = (signal: LifecycleSignal, detail: string | null, path: string | null, scene: Scene): Observation =>
+const toSignal = (
+  signal: LifecycleSignal,
+  detail: string | null,
+  path: string | null,
+  scene: Scene,
+): Observation =>
   toObservation(
     "agent.lifecycle.observed",
     { signal, detail: detail === null ? null : toTextPreview(detail, previewMaxChars), path },
@@ -200,9 +205,7 @@ export const compacting = hookRule("before_compaction", false, fields.compacting
   observe(toSignal("compaction_requested", null, null, scene)),
 );
 export const compacted = hookRule("after_compaction", false, fields.compactedFields, (_, scene) =>
-  observe(
-    toObservation("agent.session.compacted", { trigger: "unknown", summary_bytes: null }, scene),
-  ),
+  observe(toObservation("agent.session.compacted", { trigger: "unknown", summary_bytes: null }, scene)),
 );
 
 /** A hook whose record is a signal: some of its fields make the detail, one the path. */

@@ -1,5 +1,5 @@
 import type { Observation } from "../../../schemas/adapter.ts";
-import { toCount, toShort, valueBytes } from "../../platform/adapter-kit.ts";
+import { effectOf, toCount, toShort, valueBytes } from "../../platform/adapter-kit.ts";
 import type { Call } from "../../platform/gated-call.ts";
 import { toReportedCall, toToolCall } from "../../platform/gated-call.ts";
 import type { Meaning, Scene } from "../../platform/hook-table.ts";
@@ -109,26 +109,22 @@ export const toolResult = hookRule(
 );
 
 /** A person's own shell, or a terminal: the command itself is not told. */
-export const userShell = hookRule(
-  "ungated_shell",
-  false,
-  fields.shellFields,
-  ({ metadata }, scene) =>
-    observe(
-      toObservation(
-        "agent.effect.ungated",
-        {
-          effect_class: "execute",
-          evidence: "result_without_decision",
-          detail: toTextPreview(
-            `a shell that no tool call started, in ${metadata["input/cwd"] ?? "an unknown folder"}`,
-            previewMaxChars,
-          ),
-        },
-        scene,
-        { tool: "shell.run" },
-      ),
+export const userShell = hookRule("ungated_shell", false, fields.shellFields, ({ metadata }, scene) =>
+  observe(
+    toObservation(
+      "agent.effect.ungated",
+      {
+        effect_class: "execute",
+        evidence: "result_without_decision",
+        detail: toTextPreview(
+          `a shell that no tool call started, in ${metadata["input/cwd"] ?? "an unknown folder"}`,
+          previewMaxChars,
+        ),
+      },
+      scene,
+      { tool: "shell.run" },
     ),
+  ),
 );
 
 const toFailure = (
@@ -138,7 +134,8 @@ const toFailure = (
   scene: Scene,
 ): Meaning | UnreadableField => {
   const tool = toFabricTool(alias);
-  if (tool === null) return { ok: false, problem: "unknown_value", field: "/input/event/properties/part/tool" };
+  if (tool === null)
+    return { ok: false, problem: "unknown_value", field: "/input/event/properties/part/tool" };
   const own = (key: string): unknown => (Object.hasOwn(state, key) ? state[key] : undefined);
   const time = own("time");
   const error = own("error");
@@ -208,13 +205,14 @@ export const permissionAsked = hookRule(
   ({ bearing, metadata }, scene) => {
     const alias = bearing["input/event/properties/permission"];
     const tool = toFabricTool(alias);
-    if (tool === null) return { ok: false, problem: "unknown_value", field: "/input/event/properties/permission" };
+    if (tool === null)
+      return { ok: false, problem: "unknown_value", field: "/input/event/properties/permission" };
     const call = metadata["input/event/properties/tool"];
     return observe(
       toObservation(
         "agent.permission.requested",
         {
-          effect_class: "unknown",
+          effect_class: effectOf(tool),
           input_preview: toJsonPreview(metadata["input/event/properties/metadata"] ?? {}, previewMaxChars),
           tool_alias: alias,
         },

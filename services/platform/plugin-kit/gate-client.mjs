@@ -36,7 +36,11 @@ function toDigest(folder) {
   const hash = createHash("sha256");
   for (const name of readdirSync(folder).sort())
     if (ownFiles.test(name))
-      hash.update(`${name}\0`).update(createHash("sha256").update(readFileSync(join(folder, name))).digest());
+      hash.update(`${name}\0`).update(
+        createHash("sha256")
+          .update(readFileSync(join(folder, name)))
+          .digest(),
+      );
   return `sha256:${hash.digest("hex")}`;
 }
 

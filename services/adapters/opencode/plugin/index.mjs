@@ -121,7 +121,11 @@ export const PolicyHookFabric = async ({ directory, worktree, project, serverUrl
         if (finished.has(info.id)) return;
         remember(finished, info.id, true);
       }
-      await gate.tell({ hook: `event.${event.type}`, place: toPlace(properties?.sessionID), input: { event } });
+      await gate.tell({
+        hook: `event.${event.type}`,
+        place: toPlace(properties?.sessionID),
+        input: { event },
+      });
     },
     dispose: async () => {
       await gate.tell({ hook: "dispose", place: toPlace(), plugin: gate.plugin() });
