@@ -117,6 +117,7 @@ const tokens = z.looseObject({
 export const messageFields = fields(
   { ...eventSession, "input/event/properties/info/role": text },
   {
+    "input/event/properties/info/id": identifierField,
     "input/event/properties/info/modelID": text,
     "input/event/properties/info/providerID": text,
     "input/event/properties/info/parentID": identifierField,
@@ -130,7 +131,7 @@ export const messageFields = fields(
   },
   inProperties(
     inInfo([
-      ...["id", "sessionID", "mode", "agent", "path", "finish", "model", "summary", "system", "tools"],
+      ...["sessionID", "mode", "agent", "path", "finish", "model", "summary", "system", "tools"],
       ...["variant", "structured", "format"],
     ]),
   ),

@@ -190,6 +190,7 @@ export const message = hookRule("message", false, fields.messageFields, ({ beari
         duration_ms: toCount(time.completed - time.created),
         cost_micros: toCount(cost === undefined || cost === 0 ? undefined : Math.round(cost * 1_000_000)),
         error_kind: toShort(error?.name),
+        model_call_id: metadata["input/event/properties/info/id"] ?? null,
       },
       scene,
     ),

@@ -69,6 +69,23 @@ export const PolicyHookFabric = async ({ directory, worktree, project, serverUrl
   });
   const keyOf = ({ sessionID, callID }) => `${sessionID}\0${callID}`;
 
+  async function tellEvent(event) {
+    const { type, properties } = event;
+    const sessionId = properties?.sessionID;
+    const info = properties?.info;
+    if (type === "session.created" && typeof info?.parentID === "string")
+      remember(parents, sessionId, info.parentID);
+    if (!isTold(event)) return;
+    // A call that the gate refused is no call that failed.
+    if (type === "message.part.updated" && refused.has(asked.get(keyOf(properties.part)))) return;
+    if (type === "message.updated") {
+      // The same ended message is announced more than once.
+      if (finished.has(info.id)) return;
+      remember(finished, info.id, true);
+    }
+    await gate.tell({ hook: `event.${type}`, place: toPlace(sessionId), input: { event } });
+  }
+
   void gate.tell({
     hook: "plugin.init",
     place: toPlace(),
@@ -107,25 +124,13 @@ export const PolicyHookFabric = async ({ directory, worktree, project, serverUrl
       if (gate.configuration.user_shell === "refuse")
         throw new Error("USER_SHELL_REFUSED: commands past the policy gate are switched off here");
     },
-    event: async ({ event }) => {
-      const properties = event?.properties;
-      const info = properties?.info;
-      if (event?.type === "session.created" && typeof info?.parentID === "string")
-        remember(parents, properties.sessionID, info.parentID);
-      if (!isTold(event)) return;
-      // A call that the gate refused is no call that failed.
-      const part = event.type === "message.part.updated" ? properties.part : null;
-      if (part !== null && refused.has(asked.get(keyOf(part)))) return;
-      if (event.type === "message.updated") {
-        // The same ended message is announced more than once.
-        if (finished.has(info.id)) return;
-        remember(finished, info.id, true);
+    event: async (told) => {
+      // Nothing waits for it: an exception would only be printed over the person's screen.
+      try {
+        await tellEvent(told.event);
+      } catch {
+        await gate.tell({ hook: "event", place: toPlace(), input: told });
       }
-      await gate.tell({
-        hook: `event.${event.type}`,
-        place: toPlace(properties?.sessionID),
-        input: { event },
-      });
     },
     dispose: async () => {
       await gate.tell({ hook: "dispose", place: toPlace(), plugin: gate.plugin() });
