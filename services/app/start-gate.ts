@@ -64,7 +64,7 @@ export async function startGate(around: Surroundings, signal: AbortSignal): Prom
   });
   const database = serviceDatabase(config, "gate", {
     // Everything that a call waits for is found by key.
-    keepsPlans: true,
+    findsByKey: true,
     maxConnections: gateConnections,
     connectTimeoutMs,
     statementTimeoutMs: silentMs,

@@ -109,6 +109,8 @@ export function ofTenant(tenantId: string, name: string): string {
 }
 
 /**
+ * Each table is joined by its key, so that one plan fits every group: of an array that is not known when the plan is
+ * made, the server cannot tell that a partial index would do.
  * A plan that waited in vain is forgotten a day past its deadline; asked again, it waits anew. A parent that got a parent
  * of its own is walked through, not so far that a loop could hold up the walk.
  */
@@ -140,13 +142,11 @@ const factsText = `SELECT
           ELSE true END,
        'used', d.answer ? 'capability' AND EXISTS (SELECT FROM gate.capabilities AS c
             WHERE c.capability_id = substr(d.answer #>> '{capability,id}', 5)::uuid AND c.calls_used > 0)))
-     FROM gate.decisions AS d WHERE d.call_key = ANY ($3::uuid[])) AS answers,
+     FROM unnest($3::uuid[]) AS k JOIN gate.decisions AS d ON d.call_key = k) AS answers,
   (SELECT jsonb_object_agg(call_key, true) FROM gate.hook_calls WHERE call_key = ANY ($5::uuid[])) AS recorded,
   (SELECT jsonb_object_agg(anchor_key, event_id) FROM gate.anchors WHERE anchor_key = ANY ($4::uuid[])) AS anchors,
   (SELECT jsonb_agg(jsonb_build_object('at', p.at, 'approval', a.found,
-       'since', (SELECT extract(epoch FROM d.since) * 1000 FROM gate.deferrals AS d
-          WHERE d.session_key = p.session AND d.agent_id = p.agent AND d.intent_digest = p.intent
-            AND d.until > clock_timestamp() - interval '1 day')))
+       'since', CASE WHEN d.until > clock_timestamp() - interval '1 day' THEN extract(epoch FROM d.since) * 1000 END))
      FROM unnest($6::text[], $7::uuid[], $8::text[], $9::text[]) WITH ORDINALITY AS p(tenant, session, agent, intent, at)
      LEFT JOIN LATERAL (SELECT jsonb_build_object('id', a.approval_id, 'decision', a.decision_id, 'state', a.state, 'plan_digest', a.plan_digest, 'rules', a.matched_rules,
            'expires_ms', extract(epoch FROM a.expires_at) * 1000,
@@ -154,9 +154,8 @@ const factsText = `SELECT
          FROM gate.approvals AS a
          WHERE a.tenant_id = p.tenant AND a.session_key = p.session AND a.agent_id = p.agent AND a.intent_digest = p.intent
          ORDER BY a.created_at DESC, a.approval_id DESC LIMIT 1) AS a ON true
-     WHERE a.found IS NOT NULL
-       OR EXISTS (SELECT FROM gate.deferrals AS d
-          WHERE d.session_key = p.session AND d.agent_id = p.agent AND d.intent_digest = p.intent)) AS plans,
+     LEFT JOIN gate.deferrals AS d ON d.session_key = p.session AND d.agent_id = p.agent AND d.intent_digest = p.intent
+     WHERE a.found IS NOT NULL OR d.session_key IS NOT NULL) AS plans,
   (SELECT jsonb_agg(jsonb_build_object('tenant', tenant_id, 'name', digest))
      FROM gate.revoked_plans WHERE tenant_id = ANY ($1::text[]) AND until > clock_timestamp()) AS revoked,
   (SELECT jsonb_object_agg(counter_key, spent) FROM gate.counters WHERE counter_key = ANY ($10::text[])) AS counters,

@@ -57,6 +57,8 @@ export interface MigrateOptions {
  */
 export async function migrate(options: MigrateOptions): Promise<{ applied: string[] }> {
   const client = new pg.Client({ connectionString: options.adminUrl, application_name: "fabric-migrate" });
+  // A server that ends between two statements is told by the next one.
+  client.on("error", () => undefined);
   try {
     await client.connect();
   } catch (error) {

@@ -50,10 +50,11 @@ export interface DatabaseOptions {
   readonly connectTimeoutMs?: number;
   readonly searchPath?: readonly string[];
   /**
-   * Prepared statements keep one plan for all their parameters. For pools whose statements find few rows by key: left to
-   * itself the server may plan such a statement anew each time, which costs more than to run it.
+   * For pools whose statements find few rows by key. One plan by indexes for all parameters, whatever the tables hold:
+   * left to itself the server plans such a statement anew each time, which costs more than to run it, or keeps a plan
+   * that it made while the tables were empty.
    */
-  readonly keepsPlans?: boolean;
+  readonly findsByKey?: boolean;
 }
 
 /** The work of a transaction failed, and its ROLLBACK got no answer. */
@@ -165,9 +166,15 @@ async function run<R>(
  * Just-in-time compilation is off: it takes up to a second on a plan that looks dear, and every statement of a service is
  * short, or sets of rows through indexes.
  */
-function toServerOptions({ searchPath, keepsPlans = false }: DatabaseOptions): string {
+function toServerOptions({ searchPath, findsByKey = false }: DatabaseOptions): string {
   const options = ["-c jit=off"];
-  if (keepsPlans) options.push("-c plan_cache_mode=force_generic_plan");
+  if (findsByKey)
+    options.push(
+      "-c plan_cache_mode=force_generic_plan",
+      "-c enable_seqscan=off",
+      "-c enable_hashjoin=off",
+      "-c enable_mergejoin=off",
+    );
   if (searchPath !== undefined)
     options.push(`-c search_path=${searchPath.map((one) => pg.escapeIdentifier(one)).join(",")}`);
   return options.join(" ");

@@ -37,7 +37,7 @@ runAsChild<Settings>(async ({ databaseUrl, bundleDir, tenantId }) => {
     url: databaseUrl,
     applicationName: "fabric-bench-gate",
     // As the service sets it.
-    keepsPlans: true,
+    findsByKey: true,
   });
   const keys = newAuthKeys();
   const [bash, sql, policy] = await Promise.all([loadBashParser(), loadSqlParser(), loadPolicy(bundleDir)]);

@@ -7,7 +7,14 @@ import type { HttpTarget, LoadResult } from "./http-load.ts";
 import { closedLoop, openLoopHttp } from "./http-load.ts";
 import { cpuMsOf, serverCpuMsOf } from "./process-use.ts";
 import type { FloorResult, RecordedWrites } from "./recorded-writes.ts";
-import { countWrites, createFloor, markTransaction, recordWrites, replayWrites } from "./recorded-writes.ts";
+import {
+  countWrites,
+  createFloor,
+  markTransaction,
+  oneByOne,
+  recordWrites,
+  replayWrites,
+} from "./recorded-writes.ts";
 
 const connections = 16;
 const decisionsPerSecond = 1_000;
@@ -49,6 +56,7 @@ export async function gate(bench: Bench): Promise<Row[]> {
   const bareCpu: number[] = [];
   const gateServer: number[] = [];
   const alone: number[] = [];
+  const aloneOneByOne: number[] = [];
   const aloneServer: number[] = [];
   const recorded: RecordedWrites[] = [];
   for (let repetition = 1; repetition <= repetitions; repetition += 1) {
@@ -79,6 +87,8 @@ export async function gate(bench: Bench): Promise<Row[]> {
     const best = floors.reduce((one, other) => (other.perSecond > one.perSecond ? other : one));
     alone.push(best.perSecond);
     aloneServer.push(best.serverMicros);
+    const single = await replayWrites(database.url, admin, oneByOne(writes), connections, seconds);
+    aloneOneByOne.push(single.perSecond);
     const bareCpuBeforeMs = cpuMsOf(bare.pid);
     const bareResult = await closedLoop(bareTarget, connections, seconds, allowedText);
     bareClosed.push(bareResult);
@@ -86,7 +96,7 @@ export async function gate(bench: Bench): Promise<Row[]> {
     gateOpen.push(await openLoopHttp(target, decisionsPerSecond, seconds, connections, allowedText));
     bareOpen.push(await openLoopHttp(bareTarget, decisionsPerSecond, seconds, connections, allowedText));
     bench.progress(
-      `${String(repetition)}/${String(repetitions)} gate ${String(Math.round(closed.perSecond))}/s, bare fastify ${String(Math.round(bareResult.perSecond))}/s, Postgres alone ${String(Math.round(best.perSecond))}/s; at ${String(decisionsPerSecond)}/s p50 ${(gateOpen.at(-1)?.p50 ?? 0).toFixed(1)} ms, p99 ${(gateOpen.at(-1)?.p99 ?? 0).toFixed(1)} ms`,
+      `${String(repetition)}/${String(repetitions)} gate ${String(Math.round(closed.perSecond))}/s, bare fastify ${String(Math.round(bareResult.perSecond))}/s, Postgres alone ${String(Math.round(best.perSecond))}/s, without groups ${String(Math.round(single.perSecond))}/s; at ${String(decisionsPerSecond)}/s p50 ${(gateOpen.at(-1)?.p50 ?? 0).toFixed(1)} ms, p99 ${(gateOpen.at(-1)?.p99 ?? 0).toFixed(1)} ms`,
     );
     await admin.query("TRUNCATE outbox.events");
   }
@@ -145,13 +155,21 @@ export async function gate(bench: Bench): Promise<Row[]> {
       "gate, 16 connections",
       "decisions/s",
       "limit",
-      "Postgres alone, same rows",
+      "Postgres alone, same rows in the same groups",
       perSecond(gateClosed),
       alone,
       {
         better: "higher",
         ratio: 0.5,
       },
+    ),
+    row(
+      "gate, 16 connections",
+      "decisions/s",
+      "limit",
+      "Postgres alone, same rows, a transaction a decision, 16 connections",
+      perSecond(gateClosed),
+      aloneOneByOne,
     ),
     row(
       "gate, 16 connections",

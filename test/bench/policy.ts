@@ -26,7 +26,8 @@ const goalPerSecond = 2_000;
 const budgetMs = 10;
 const smallPolicies = 20;
 const largePolicies = 200;
-const warmUpSeconds = 2;
+/** V8 compiles for the first ten to twenty thousand decisions, with as much processor time as the decisions take. */
+const warmUpSeconds = 10;
 const decisionsInProcess = 3_000;
 const gateApplication = "fabric-bench-gate";
 

@@ -144,6 +144,29 @@ function toStatement(writes: RecordedWrites): string {
   return `WITH ${parts.join(",\n")} SELECT 1`;
 }
 
+/** The same rows with each decision committed by itself, as a server would do it that shares no commit. */
+export function oneByOne(writes: RecordedWrites): RecordedWrites {
+  const parts = writes.groups.flatMap(({ transaction, decisions }) =>
+    Array.from({ length: decisions }, (_, at) => ({ transaction, decisions, at })),
+  );
+  const name = (transaction: string, at: number): string => `${transaction}/${String(at)}`;
+  return {
+    ...writes,
+    groups: parts.map(({ transaction, at }) => ({ transaction: name(transaction, at), decisions: 1 })),
+    tables: writes.tables.map((table) => ({
+      ...table,
+      byTransaction: new Map(
+        parts.map(({ transaction, decisions, at }) => {
+          const rows = table.byTransaction.get(transaction) ?? [];
+          const from = Math.floor((rows.length * at) / decisions);
+          const to = Math.floor((rows.length * (at + 1)) / decisions);
+          return [name(transaction, at), rows.slice(from, to)];
+        }),
+      ),
+    })),
+  };
+}
+
 /** What Postgres alone can do. */
 export interface FloorResult {
   readonly perSecond: number;

@@ -55,6 +55,7 @@ const withDatabase = (url: string, database: string): string => {
 
 const withClient = async <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> => {
   const client = new pg.Client({ connectionString: url, application_name: "fabric-test-harness" });
+  client.on("error", () => undefined);
   await client.connect();
   try {
     return await work(client);

@@ -117,7 +117,13 @@ export const createGateRig = async (): Promise<GateRig> => {
   // Here one key vouches for everybody.
   const verification = authKeys.verification.map(({ jwk }) => ({ jwk, roles }));
   const database: GateRig["database"] = (url = test.roleUrl("fabric_gate")) => {
-    const one = openDatabase({ url, applicationName: "gate-test", maxConnections: 4, queryTimeoutMs: 3_000 });
+    const one = openDatabase({
+      url,
+      applicationName: "gate-test",
+      maxConnections: 4,
+      queryTimeoutMs: 3_000,
+      findsByKey: true,
+    });
     opened.push(one);
     return one;
   };
