@@ -12,7 +12,7 @@ import { costActions } from "./cost-actions.ts";
 import { decideAction } from "./decide-action.ts";
 import { evalActions } from "./eval-actions.ts";
 import { runDemo } from "./demo/run-demo.ts";
-import { loadCostSettings, processorsWith } from "./load-processors.ts";
+import { loadCostSettings, loadThresholds, processorsWith } from "./load-processors.ts";
 import type { Place } from "./place.ts";
 import { localFiles } from "./place.ts";
 import { incidentActions } from "./incident-actions.ts";
@@ -80,7 +80,8 @@ export function createActions(place: Place): Actions {
         ...starters,
         costWatch: (one, signal) => startCostWatchService(one, cost.budgets, signal),
       };
-      await serveRoles(around, toRoles(roles, processorsWith(cost)), all, common.signal, () => undefined);
+      const known = processorsWith(cost, await loadThresholds(config, place));
+      await serveRoles(around, toRoles(roles, known), all, common.signal, () => undefined);
       return { json: { stopped: true }, text: "" };
     },
     async configCheck(common) {

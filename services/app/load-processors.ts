@@ -1,18 +1,42 @@
 import { readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { createBreaker } from "../../processors/breaker/breaker.ts";
+import type { Thresholds } from "../../processors/breaker/thresholds.ts";
+import { parseThresholds } from "../../processors/breaker/thresholds.ts";
 import { parseBudgets } from "../../processors/cost/budgets.ts";
 import type { CostSettings } from "../../processors/cost/cost.ts";
 import { createCost } from "../../processors/cost/cost.ts";
 import { parsePrices } from "../../processors/cost/prices.ts";
+import { toCharge } from "../../processors/cost/words.ts";
 import type { Processor } from "../../processors/kit/processor.ts";
+import type { Envelope } from "../../schemas/envelope.ts";
 import { Fault } from "../../schemas/faults.ts";
 import type { Config } from "../platform/config.ts";
 import type { Place } from "./place.ts";
 import { processors } from "./processors.ts";
 
-/** Every processor, with those that are made from files that people write. */
-export function processorsWith(cost: CostSettings): readonly Processor[] {
-  return [...processors, createCost(cost)];
+/** Every processor, with those that are made from files that people write; without thresholds there is no breaker. */
+export function processorsWith(cost: CostSettings, thresholds?: Thresholds): readonly Processor[] {
+  const ledger = [...processors, createCost(cost)];
+  if (thresholds === undefined) return ledger;
+  return [...ledger, createBreaker({ thresholds, costOf: (event) => costOf(event, cost) })];
+}
+
+/** What the ledger would book; what it cannot book is set aside there, and costs nothing here. */
+function costOf(event: Envelope<"agent.model.completed">, { prices }: CostSettings): bigint {
+  try {
+    return toCharge(event, prices).usage.amount_micros;
+  } catch {
+    return 0n;
+  }
+}
+
+/** The breaker's thresholds, from the configured place or the package's own. Throws CONFIG_INVALID with every problem. */
+export async function loadThresholds(config: Config, place: Place): Promise<Thresholds> {
+  const file = config.breaker.file ?? join(place.packageDir, "deploy", "breaker.yaml");
+  const parsed = parseThresholds(file, await read(file, () => readFile(file, "utf8")));
+  if (!parsed.ok) throw new Fault("CONFIG_INVALID", parsed.problems.join("; "));
+  return parsed.thresholds;
 }
 
 /** The price list and the budgets, from the configured places or the package's own. Throws CONFIG_INVALID with every problem. */

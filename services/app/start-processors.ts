@@ -1,3 +1,4 @@
+import { pruneBuckets } from "../../processors/breaker/queries.ts";
 import type { Processor } from "../../processors/kit/processor.ts";
 import { createVaultLetterSealer } from "../host/letter-sealer.ts";
 import { startHost } from "../host/host.ts";
@@ -15,6 +16,9 @@ const hostConnections = 8;
 
 /** A host that was killed is missed after this; then its partitions move. Heartbeats go out three times in it. */
 const sessionTimeoutMs = 10_000;
+
+/** Old counts of the breaker are taken away this often. */
+const pruneEveryMs = 10 * 60_000;
 
 /** Runs processors in one host, each in its own consumer group. */
 export async function startProcessors(
@@ -59,6 +63,13 @@ export async function startProcessors(
     groupPrefix: config.kafka.topicPrefix,
     sessionTimeoutMs,
   });
+  const pruning = setInterval(() => {
+    if (!processors.some(({ name }) => name === "breaker")) return;
+    pruneBuckets(database).catch((error: unknown) =>
+      log.warn({ err: error }, "old counts of the breaker were not taken away"),
+    );
+  }, pruneEveryMs);
+  pruning.unref();
   return {
     name: `processor ${processors.map((processor) => processor.name).join(", ")}`,
     probes: Object.fromEntries(
@@ -75,6 +86,7 @@ export async function startProcessors(
       ]),
     ),
     async close() {
+      clearInterval(pruning);
       await host.stop();
       registry.close();
       await database.end();

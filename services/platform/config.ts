@@ -70,6 +70,7 @@ const environmentSchema = z.object({
   FABRIC_DESK_URL: z.url({ protocol: /^https?$/ }).optional(),
   FABRIC_PRICES_DIR: optionalText,
   FABRIC_BUDGETS_FILE: optionalText,
+  FABRIC_BREAKER_FILE: optionalText,
   FABRIC_REPORTER_TOKENS_DIR: optionalText,
   FABRIC_OTLP_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
   FABRIC_OTLP_PROTOCOL: z.enum(["http", "grpc"]).default("http"),
@@ -110,6 +111,8 @@ export interface Config {
     /** Tokens of the role reporter, `<tenant>.token` each: whose budgets the gate is told of. */
     readonly reporterTokensDir: string | undefined;
   };
+  /** The breaker's thresholds; the package brings its own. */
+  readonly breaker: { readonly file: string | undefined };
   readonly kafka: {
     readonly brokers: readonly string[];
     readonly tls: boolean;
@@ -231,6 +234,7 @@ function toConfig(one: Environment): Config {
       budgetsFile: one.FABRIC_BUDGETS_FILE,
       reporterTokensDir: one.FABRIC_REPORTER_TOKENS_DIR,
     },
+    breaker: { file: one.FABRIC_BREAKER_FILE },
     kafka: {
       brokers: one.FABRIC_KAFKA_BROKERS,
       tls: one.FABRIC_KAFKA_TLS,

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { dumpTables as auditTables } from "../../processors/audit/queries.ts";
+import { dumpTables as breakerTables } from "../../processors/breaker/queries.ts";
 import { dumpTables as costTables } from "../../processors/cost/queries.ts";
 import { dumpTables as evalTables } from "../../processors/eval/queries.ts";
 import { dumpTables as takeoverTables } from "../../processors/takeover/queries.ts";
@@ -16,6 +17,7 @@ interface DumpTable {
 /** Schema of each projection and the tables that have to be equal. */
 export const projections: Readonly<Record<string, readonly DumpTable[]>> = {
   audit: auditTables,
+  breaker: breakerTables,
   cost: costTables,
   eval: evalTables,
   takeover: takeoverTables,

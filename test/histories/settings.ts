@@ -1,3 +1,4 @@
+import { createBreaker } from "../../processors/breaker/breaker.ts";
 import type { Budget } from "../../processors/cost/budgets.ts";
 import { createCost } from "../../processors/cost/cost.ts";
 import { parsePrices } from "../../processors/cost/prices.ts";
@@ -42,6 +43,23 @@ const budget = (id: string, scope: Budget["scope"], period: Budget["period"]): B
 /** The processors that ship. A trace keeps few spans, so that long goals reach the cut. */
 export const processors: readonly Processor[] = [
   audit,
+  // Histories are months old, and trip nothing; what is counted has to be the same all the same.
+  createBreaker({
+    thresholds: {
+      usual: [
+        {
+          scope: "correlation",
+          measure: "fan_out",
+          windowMs: 60_000,
+          limit: 3n,
+          minCount: 1n,
+          resetAfterMs: null,
+        },
+      ],
+      byTenant: new Map(),
+    },
+    costOf: (event) => event.redacted_summary.cost_micros ?? 0n,
+  }),
   createCost({
     prices: parsed.prices,
     budgets: [
