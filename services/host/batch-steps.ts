@@ -1,5 +1,7 @@
 import type { Emission } from "../../processors/kit/emission.ts";
 import type { Processor } from "../../processors/kit/processor.ts";
+import { catalog } from "../../schemas/catalog.ts";
+import type { Envelope } from "../../schemas/envelope.ts";
 import type { BatchControl } from "../platform/kafka-consumer.ts";
 import { Fenced } from "./classify.ts";
 import type { FaultStage } from "./classify.ts";
@@ -109,13 +111,33 @@ const emit: Step = {
         await tx.hold(events);
         work.held = events.length;
         allowed = [];
-      }
+      } else allowed = await withoutHeld(work, tx, events);
     }
     work.emitted = allowed.length;
     const notices = work.letters.flatMap(({ notice }) => (notice === null ? [] : [notice]));
     if (allowed.length + notices.length > 0) await tx.append([...notices, ...allowed]);
   },
 };
+
+/**
+ * What a processor sets off goes on unless its scope is read-only; what it only tells (its class is control: alarms, items
+ * of the queue) always does.
+ * INVARIANT: test/integration/host-emissions.test.ts "are held back while their goal is read-only …".
+ */
+async function withoutHeld(
+  work: Work,
+  tx: HostTx,
+  events: readonly Envelope[],
+): Promise<readonly Envelope[]> {
+  const acting = events.filter((one) => catalog[one.type].class !== "control");
+  if (acting.length === 0) return events;
+  const found = await tx.findHeld(acting);
+  const held = acting.filter((one) => found.has(one.event_id));
+  if (held.length === 0) return events;
+  await tx.hold(held);
+  work.held = held.length;
+  return events.filter((one) => !held.includes(one));
+}
 
 const watermark: Step = {
   name: "watermark",

@@ -26,6 +26,8 @@ export interface HostTx {
   /** Holds emissions back from now on, asked after `isHeld`; true when this call was the first to do so. */
   startHolding(reason: string): Promise<boolean>;
   hold(events: readonly Envelope[]): Promise<void>;
+  /** Ids of those whose goal, agent, tenant or everything the breaker or a person holds back. */
+  findHeld(events: readonly Envelope[]): Promise<ReadonlySet<string>>;
   /** Appends events to the outbox: once per transaction, last. */
   append(events: readonly Envelope[]): Promise<void>;
 }

@@ -99,6 +99,35 @@ export function createPostgresHostStore(options: PostgresHostStoreOptions): Host
         ],
       });
     },
+    async findHeld(events) {
+      const found = await tx.query<{ id: string }>({
+        name: "host-find-held",
+        text: `SELECT e.id FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
+            AS e(id, tenant, correlation, session, agent, named)
+          WHERE EXISTS (SELECT FROM incidents.holds AS h
+            WHERE h.tenant_id IN (e.tenant, '*') AND h.lifted_at IS NULL
+              AND (h.until IS NULL OR h.until > clock_timestamp())
+              AND CASE h.scope
+                WHEN 'correlation' THEN h.scope_id = e.correlation
+                WHEN 'session' THEN h.scope_id = e.session
+                WHEN 'agent' THEN h.scope_id IN (e.agent, e.named)
+                WHEN 'user' THEN false
+                WHEN 'tool' THEN false
+                ELSE true END)`,
+        values: [
+          events.map((one) => one.event_id),
+          events.map((one) => one.tenant_id),
+          events.map((one) => one.correlation_id),
+          events.map((one) => one.execution.session_id),
+          events.map(
+            ({ runtime, execution, actor }) =>
+              `${runtime.kind}/${execution.session_id ?? ""}/${actor.agent_id ?? ""}`,
+          ),
+          events.map((one) => one.actor.agent_id),
+        ],
+      });
+      return new Set(found.rows.map((row) => row.id));
+    },
     async append(events: readonly Envelope[]) {
       await appendOutbox(tx, toOutboxRows(encoder, events));
     },

@@ -15,6 +15,7 @@ import { policy } from "./policy.ts";
 import { questions } from "./questions.ts";
 import { relay } from "./relay.ts";
 import { renderTable, saveReport } from "./report.ts";
+import { storm } from "./storm.ts";
 
 const figures: Readonly<Record<string, Figure>> = {
   avro,
@@ -24,6 +25,7 @@ const figures: Readonly<Record<string, Figure>> = {
   gate,
   policy,
   questions,
+  storm,
   memory,
 };
 

@@ -70,6 +70,7 @@ export class MemoryStore implements HostStore {
       },
       isHeld: () => Promise.resolve(false),
       startHolding: () => Promise.resolve(false),
+      findHeld: () => Promise.resolve(new Set()),
       hold: () => Promise.resolve(),
       append: (events) => {
         copy.outbox.push(...events);

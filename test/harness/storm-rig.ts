@@ -221,7 +221,7 @@ export async function openStorm(options: StormOptions): Promise<Storm> {
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    return { status: response.status, json: (await response.json()) as unknown };
+    return { status: response.status, json: await response.json() };
   };
   return {
     sql,

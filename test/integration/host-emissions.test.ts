@@ -56,6 +56,56 @@ const teller = defineProcessor({
 });
 
 describe("emissions", () => {
+  it("are held back while their goal is read-only, and the projection and other goals go on", async () => {
+    await rig.sql.query("INSERT INTO access.tenants (tenant_id) VALUES ('acme') ON CONFLICT DO NOTHING");
+    await rig.sql.query(
+      `INSERT INTO incidents.holds (hold_id, source, mode, tenant_id, scope, scope_id, kind, reason, declared_by)
+        VALUES (gen_random_uuid(), 'breaker', 'read_only', 'acme', 'correlation', 'cor_1', 'fan_out', 'x', 'breaker')`,
+    );
+    await rig.createTopics([type]);
+    await rig.publish(many(3));
+    rig.start([teller]);
+    await untilRead(3n, "teller");
+    expect((await rig.outbox()).map((one) => one.correlation_id)).toEqual(["cor_0", "cor_2"]);
+    expect(await rig.ledger()).toMatchObject({ rows: 3 });
+    await rig.sql.query("UPDATE incidents.holds SET lifted_at = now(), lifted_by = 'ida'");
+    expect(await releaseHeldEmissions(rig.sql, "teller")).toBe(1);
+    expect((await rig.outbox()).map((one) => one.correlation_id)).toEqual(["cor_0", "cor_2", "cor_1"]);
+  });
+
+  it("that only tell are not held back", async () => {
+    await rig.sql.query(
+      `INSERT INTO incidents.holds (hold_id, source, mode, tenant_id, scope, scope_id, kind, reason, declared_by)
+        VALUES (gen_random_uuid(), 'incident', 'frozen', '*', 'all', '*', 'leak', 'x', 'ida')`,
+    );
+    await rig.createTopics([type]);
+    await rig.publish(many(1));
+    const alarm = defineProcessor({
+      name: "alarm",
+      topics: [type],
+      emits: ["fabric.cost.anomalous"],
+      project: (event) => [event],
+      apply: (_tx, events) =>
+        Promise.resolve(
+          events.map((event) => ({
+            dedupeKey: event.event_id,
+            cause: toCause(event),
+            draft: draft("fabric.cost.anomalous", {
+              scope: "tenant",
+              scope_id: "acme",
+              window_started_at: 0,
+              window_ms: 1n,
+              observed_micros: 2n,
+              expected_micros: 1n,
+            }),
+          })),
+        ),
+    });
+    rig.start([alarm]);
+    await untilRead(1n, "alarm");
+    expect((await rig.outbox()).map((one) => one.type)).toEqual(["fabric.cost.anomalous"]);
+  });
+
   it("are events of the same transaction, with a derived id, their cause and one hop more", async () => {
     await rig.createTopics([type]);
     const [event] = many(1);

@@ -34,6 +34,7 @@ const steps = [
 const services: readonly (readonly [name: string, roles: readonly string[]])[] = [
   ["relay", ["relay"]],
   ["processor-audit", ["processor", "audit"]],
+  ["processor-breaker", ["processor", "breaker"]],
   ["sealer", ["sealer"]],
   ["gate", ["gate"]],
 ];
