@@ -147,4 +147,18 @@ describe("a database that is away", () => {
     await proxy.open();
     await gate.gate.close();
   });
+
+  it("lets nothing pass of a tenant in which an incident froze something, as it was last seen", async () => {
+    const gate = await startGate(join(dir, "frozen.jsonl"));
+    await awake(gate, "f-before");
+    const held = `INSERT INTO incidents.holds (hold_id, source, mode, tenant_id, scope, scope_id, kind, reason, declared_by)
+      VALUES (gen_random_uuid(), 'incident', 'frozen', 'acme', 'user', 'somebody', 'freeze', 'x', 'ida')`;
+    await rig.admin.query(held);
+    await awake(gate, "f-seen");
+    await proxy.shut();
+    expect(await decide(gate, read("f-away"))).toMatchObject({ decision: "deny" });
+    await proxy.open();
+    await rig.admin.query("UPDATE incidents.holds SET lifted_at = now(), lifted_by = 'ida'");
+    await awake(gate, "f-after");
+  });
 });

@@ -8,6 +8,8 @@ import type { Database } from "../../services/platform/postgres.ts";
 import { eventually } from "../harness/eventually.ts";
 import type { GateRig, RunningGate } from "../harness/gate-rig.ts";
 import { createGateRig, ownRequest, testCodec } from "../harness/gate-rig.ts";
+import { claudeResult } from "../harness/hook-payloads.ts";
+import { workPolicy } from "../harness/work-policy.ts";
 
 let rig: GateRig;
 /** Two replicas; the people's routes are asked of the first one. */
@@ -256,6 +258,44 @@ describe("a trip of the breaker", () => {
       type: "fabric.breaker.reset",
       redacted_summary: { trip_id: id, reset_by: "time" },
     });
+  });
+
+  it("uses up no approval: it counts again after the reset", async () => {
+    const one = session();
+    const policy = workPolicy();
+    const asking = await rig.gate({ policy: () => policy });
+    const call = (): object => ownRequest("shell.run", { command: "ask me" }, { session_id: one });
+    const { approval, plan_digest } = await decide(call(), asking);
+    const approver = await rig.token({ roles: ["approver"], subject: "ada" });
+    const id = await trip("agent", `own/${one}/`);
+    const agreed = await asking.post(
+      `/v1/approvals/${approval?.id ?? ""}/approve`,
+      { plan_digest },
+      approver,
+    );
+    expect(agreed.status).toBe(200);
+    expect(await outcome(call(), asking)).toBe("deny READ_ONLY_BREAKER");
+    await reset(id);
+    expect(await outcome(call(), asking)).toBe("allow APPROVED");
+  });
+
+  it("stops no record of what has happened", async () => {
+    const id = await declare({ scope: "tenant" });
+    const result = claudeResult({ session_id: session(), tool_use_id: "after-freeze" });
+    expect((await gate.post("/v1/hooks/claude-code", result)).status).toBe(200);
+    expect((await rig.events()).at(-1)).toMatchObject({
+      type: "agent.tool.completed",
+      execution: { tool_call_id: "after-freeze" },
+    });
+    await lift(id);
+  });
+
+  it("is read by the gate and the host alone: relay, audit, queue and exporters go on whatever is held", async () => {
+    const { rows } = await rig.admin.query<{ role: string }>(
+      `SELECT rolname AS role FROM pg_roles WHERE rolname LIKE 'fabric\\_%'
+        AND has_table_privilege(oid, 'incidents.holds', 'SELECT') ORDER BY 1`,
+    );
+    expect(rows.map(({ role }) => role)).toEqual(["fabric_auditor", "fabric_gate", "fabric_host"]);
   });
 
   it("of a shadow holds nothing back", async () => {
