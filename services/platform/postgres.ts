@@ -91,6 +91,9 @@ export function openDatabase(options: DatabaseOptions): Database {
   const pool = new pg.Pool({ ...connection, max: options.maxConnections ?? 8, idleTimeoutMillis: 30_000 });
   // An idle connection that breaks is dropped by the pool; its next user gets a new one, and any error there.
   pool.on("error", () => undefined);
+  // A server that ends tells each connection so, also one that is just being handed out or put away, when the pool does
+  // not listen; without a listener the process would end. Whoever uses the connection is told by the next answer.
+  pool.on("connect", (client) => client.on("error", () => undefined));
 
   async function withClient<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     let client: pg.PoolClient;
@@ -99,9 +102,6 @@ export function openDatabase(options: DatabaseOptions): Database {
     } catch (error) {
       throw toDatabaseFault(error);
     }
-    // Node's pg emits on a checked-out client when its socket dies; without a listener the process would end.
-    const onClientError = (): void => undefined;
-    client.on("error", onClientError);
     let broken = false;
     try {
       return await work(client);
@@ -111,7 +111,6 @@ export function openDatabase(options: DatabaseOptions): Database {
       broken = error instanceof RollbackLost || !isServerError(error);
       throw error instanceof RollbackLost ? error.work : error;
     } finally {
-      client.off("error", onClientError);
       client.release(broken);
     }
   }

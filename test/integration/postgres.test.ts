@@ -1,3 +1,5 @@
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Fault } from "../../schemas/faults.ts";
 import { openDatabase } from "../../services/platform/postgres.ts";
@@ -24,6 +26,14 @@ function database(
   const one = openDatabase({ url: test.url, applicationName: "postgres-test", ...settings });
   open.push(one);
   return one;
+}
+
+/** A message of the server: its kind, its length, its body. */
+function pgMessage(kind: string, body: Buffer): Buffer {
+  const head = Buffer.alloc(5);
+  head.write(kind, 0, "latin1");
+  head.writeInt32BE(body.length + 4, 1);
+  return Buffer.concat([head, body]);
 }
 
 const codeOf = (error: unknown): string => (error instanceof Fault ? error.code : String(error));
@@ -100,6 +110,28 @@ describe("the Postgres pool", () => {
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'postgres-test' AND pid <> pg_backend_pid() AND datname = current_database()",
     );
     await eventually(async () => (await pool.query("SELECT 1")).rowCount === 1);
+  });
+
+  // Between "ready" and its first query nobody but the pool's own listener is there; without it the process would end.
+  it("survives a server that ends in the same breath in which it is ready", async () => {
+    const server = createServer((socket) => {
+      socket.on("error", () => undefined);
+      socket.once("data", () => {
+        const [ok, ready] = [pgMessage("R", Buffer.alloc(4)), pgMessage("Z", Buffer.from("I"))];
+        const end = pgMessage("E", Buffer.from("SFATAL\0C57P01\0Mterminating connection\0\0"));
+        socket.end(Buffer.concat([ok, ready, end]));
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    const pool = openDatabase({ url: `postgres://x:y@127.0.0.1:${String(port)}/z`, applicationName: "x" });
+    try {
+      const answers = await Promise.all([1, 2, 3].map(() => pool.query("SELECT 1").catch(codeOf)));
+      expect(answers).toEqual(Array(3).fill("DATABASE_UNAVAILABLE"));
+    } finally {
+      await pool.end();
+      server.close();
+    }
   });
 
   // The work fails of its own, and the network goes silent before the ROLLBACK is answered.
