@@ -40,3 +40,14 @@ export type { BlockedCall, CallLedgers, ExecutedCall } from "./pipeline/ledger.t
 export type { Guard } from "./pipeline/prepare.ts";
 export { createTicketWaiter } from "./pipeline/approval.ts";
 export type { ApprovalAnswer, ApprovalQuestion, ApprovalService } from "./pipeline/approval.ts";
+export { createInterceptorHost } from "./agent-hooks/interceptor-host.ts";
+export type { Emitted, InterceptorHost, InterceptorHostOptions } from "./agent-hooks/interceptor-host.ts";
+export type {
+  AgentContext,
+  ApprovalResolver,
+  Composition,
+  IdentityProvider,
+  InterceptionPoint,
+  Interceptor,
+  Verdict,
+} from "./agent-hooks/interception.ts";

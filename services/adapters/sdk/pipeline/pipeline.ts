@@ -135,6 +135,10 @@ export function createToolPipeline(options: ToolPipelineOptions): ToolPipeline {
       });
       const context = [...prepared.context, ...told.context];
       const { input } = call;
+      if (told.denied !== null && status === "failed") {
+        const withheld = `what it says is withheld: ${told.denied.message}`;
+        return { status, input, error: withheld, text: `the tool failed; ${withheld}`, context };
+      }
       return status === "failed"
         ? { status, input, error, text: `the tool failed: ${error}`, context }
         : {

@@ -120,7 +120,10 @@ export interface HookReplies {
     readonly block?: string;
     readonly replace?: Json;
   };
-  readonly PostToolUseFailure: WithContext;
+  readonly PostToolUseFailure: WithContext & {
+    /** What the tool says of its failure is withheld; the model reads this instead. */
+    readonly block?: string;
+  };
   readonly SubagentStart: Deny & WithContext;
   readonly PreCompact: Deny;
   /** The agent goes on, with this to do. */
@@ -140,8 +143,7 @@ export const voices: {
   UserPromptSubmit: { keys: ["deny", "rewrite", "context"], onFailure: "deny" },
   PreToolUse: { keys: ["deny", "ask", "rewrite", "context"], onFailure: "deny" },
   PostToolUse: { keys: ["block", "replace", "context"], onFailure: "deny" },
-  // The tool has failed already: there is nothing left to refuse.
-  PostToolUseFailure: { keys: ["context"], onFailure: "skip" },
+  PostToolUseFailure: { keys: ["block", "context"], onFailure: "deny" },
   SubagentStart: { keys: ["deny", "context"], onFailure: "deny" },
   PreCompact: { keys: ["deny"], onFailure: "deny" },
   // A broken check must not keep an agent going for ever.
