@@ -1,6 +1,7 @@
 import { toTable } from "../cli/report.ts";
 import type { Screen } from "../cli/screen.ts";
 import { style } from "../cli/screen.ts";
+import type { Classified } from "../gate/classified.ts";
 import type { Policy } from "../gate/policy/policy.ts";
 import type { Ruling } from "../gate/ruling.ts";
 import type { RecordedDecision } from "../gate/simulate-record.ts";
@@ -23,6 +24,8 @@ export interface Explanation {
   readonly risk_score: number;
   readonly resource: string | null;
   readonly signals: readonly string[];
+  /** Programs of a command, each once, with who knows them. */
+  readonly programs: readonly KnownProgram[];
   readonly labels_of_session: readonly string[];
   readonly stages: readonly ExplainedStage[];
   /** What was answered then; null: nothing was. */
@@ -32,6 +35,31 @@ export interface Explanation {
   /** Explained by another policy than the one that decided. */
   readonly by_other_policy: boolean;
   readonly facts_partial: boolean;
+}
+
+/** A program of a command, as it was judged. */
+export interface KnownProgram {
+  readonly program: string;
+  readonly kind: string;
+  /** `the gate`, `nobody`, or a line of the bundle's file. */
+  readonly known_by: string;
+}
+
+function toPrograms({ command }: Classified): readonly KnownProgram[] {
+  const found = (command?.commands ?? []).map(({ program, risk, declared }): KnownProgram => {
+    const why = declared?.trusted == null ? "" : `, trusted: ${declared.trusted}`;
+    return {
+      program,
+      kind: risk.replace("_", "-"),
+      known_by:
+        declared !== undefined
+          ? `programs.yaml:${String(declared.line)}${why}`
+          : risk === "unknown"
+            ? "nobody"
+            : "the gate",
+    };
+  });
+  return [...new Map(found.map((one) => [JSON.stringify(one), one])).values()];
 }
 
 const resourceMaxChars = 200;
@@ -57,6 +85,7 @@ export function toExplanation(
     risk_score: ruling.riskScore,
     resource: classified.resource === null ? null : maskText(classified.resource),
     signals: classified.signals,
+    programs: toPrograms(classified),
     labels_of_session: record.facts.session.labels,
     stages: explainRuling(ruling),
     stored:
@@ -80,6 +109,11 @@ export function renderExplanation(screen: Screen, one: Explanation): string {
     `${one.tool}${resource}`,
     `policy ${one.policy_revision} · risk ${one.risk} (${String(one.risk_score)})${one.decision_id === null ? "" : ` · ${one.decision_id}`}`,
     ...(one.signals.length === 0 ? [] : [`signals: ${one.signals.join(", ")}`]),
+    ...(one.programs.length === 0
+      ? []
+      : [
+          `programs: ${one.programs.map(({ program, kind, known_by: by }) => `${program} (${kind}, ${by})`).join(", ")}`,
+        ]),
     ...(one.labels_of_session.length === 0
       ? []
       : [`the session carries: ${one.labels_of_session.join(", ")}`]),

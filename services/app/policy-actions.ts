@@ -2,6 +2,7 @@ import type { Actions, Common } from "../cli/actions.ts";
 import type { Report } from "../cli/report.ts";
 import { toTable } from "../cli/report.ts";
 import { style } from "../cli/screen.ts";
+import { toTrusted } from "../gate/policy/trusted-programs.ts";
 import { checkBundle } from "../gate/policy/load-policy.ts";
 import { toProblemJson, toProblemLines } from "../gate/policy/problem.ts";
 import type { Activated } from "../gate/revisions/activate.ts";
@@ -141,8 +142,10 @@ async function checkFolder({ screen }: Common, dir: string): Promise<Report> {
   const shape = [
     counted(policy.tools.length, "tool"),
     counted(policy.signals.length, "signal"),
+    ...(policy.programs === undefined ? [] : [counted(policy.programs.size, "program")]),
     counted(check.cases, "case"),
   ].join(", ");
+  const trusted = toTrusted(policy.programs);
   const ran = `; all cases as expected, ${String(check.denies)} of them denied`;
   return {
     json: {
@@ -151,8 +154,15 @@ async function checkFolder({ screen }: Common, dir: string): Promise<Report> {
       digest: policy.digest,
       cases: check.cases,
       denies: check.denies,
+      trusted,
     },
-    text: `${style(screen, "green", "ok")} ${policy.revision}: ${shape}${ran}`,
+    text: [
+      `${style(screen, "green", "ok")} ${policy.revision}: ${shape}${ran}`,
+      ...trusted.map(
+        ({ program, line, reason }) =>
+          `${style(screen, "yellow", "trusted")} ${program} (programs.yaml:${String(line)}): ${reason}`,
+      ),
+    ].join("\n"),
   };
 }
 

@@ -62,6 +62,9 @@ const opaqueKinds = {
   prompt_expansion: "a text is expanded a second time",
 } as const satisfies Record<OpaqueKind, string>;
 
+/** What a command may be about to do, by name: a bundle can say it of its own programs. */
+export const commandIntents: ReadonlySet<string> = new Set(Object.keys(intents));
+
 /** Every signal that classification makes by itself, with what it means. */
 export const signalMeanings = {
   ...intents,

@@ -14,6 +14,7 @@ import { readUrl, toUrlsInTexts, toUrlsOfCommand } from "./classify-urls.ts";
 import type { Classified, Classify, Finding, RealPath, TouchedPath } from "./classified.ts";
 import type { Policy, ToolEntry } from "./policy/policy.ts";
 import { findTool } from "./policy/tool-pattern.ts";
+import type { DeclaredPrograms } from "./shell/declared-programs.ts";
 import type { ParsedCommand } from "./shell/parsed-command.ts";
 import { toReadIntents, toWriteIntents } from "./shell/path-intents.ts";
 import type { BashParser } from "./shell/syntax-tree.ts";
@@ -67,7 +68,10 @@ function readRequest(
   const parts = readParts(input);
   const findings = toFindings(request, entry, parts);
   const named = entry === null ? [] : readResource(entry, input, findings);
-  const reading = entry === null ? nothingRead : readTouched(request, entry, named, parts, reader);
+  const reading =
+    entry === null
+      ? nothingRead
+      : readTouched(request, entry, named, parts, { ...reader, programs: policy.programs });
   if (reading.excess !== null) findings.push(unreadable(reading.excess));
   else if (entry?.resource.kind === "patch" && named.length > 0 && reading.touched.length === 0)
     findings.push(unreadable("the patch names no file"));
@@ -153,11 +157,11 @@ function readTouched(
   entry: ToolEntry,
   named: readonly string[],
   parts: InputParts,
-  reader: Reader,
+  reader: Reader & { readonly programs: DeclaredPrograms | undefined },
 ): Reading {
   switch (entry.resource.kind) {
     case "command":
-      return readShell(request, named, reader);
+      return readShell(request, named, reader, reader.programs);
     case "sql":
       return {
         ...nothingRead,

@@ -1,21 +1,33 @@
 import type { JsonObject } from "../../schemas/gate.ts";
 import { resolvePath } from "./classify-paths.ts";
+import type { DeclaredPrograms } from "./shell/declared-programs.ts";
 import { parseCommand } from "./shell/parse-command.ts";
 import type { OpaqueReason, ParsedCommand } from "./shell/parsed-command.ts";
 import type { BashParser } from "./shell/syntax-tree.ts";
 import { classifyVariable } from "./shell/variable-table.ts";
 
 /** Parses a command line in a folder; the same one is parsed once. */
-export type ParseCommand = (text: string, cwd: string | undefined) => ParsedCommand;
+export type ParseCommand = (
+  text: string,
+  cwd: string | undefined,
+  programs?: DeclaredPrograms,
+) => ParsedCommand;
 
 const keptTextsMax = 512;
 const keptCharsMax = 262_144;
 
 /** Parsing is pure, and agents repeat themselves: what was parsed lately is kept, within bounds. */
 export function createParse(bash: BashParser, home: string | undefined): ParseCommand {
-  const kept = new Map<string, ParsedCommand>();
+  let kept = new Map<string, ParsedCommand>();
+  let keptFor: DeclaredPrograms | undefined;
   let keptChars = 0;
-  return (text, cwd) => {
+  return (text, cwd, programs) => {
+    if (programs !== keptFor) {
+      // Another bundle may know other programs.
+      kept = new Map();
+      keptFor = programs;
+      keptChars = 0;
+    }
     const key = `${cwd ?? ""}\0${text}`;
     const before = kept.get(key);
     if (before !== undefined) {
@@ -26,6 +38,7 @@ export function createParse(bash: BashParser, home: string | undefined): ParseCo
     const parsed = parseCommand(bash, text, {
       ...(cwd === undefined ? {} : { cwd }),
       ...(home === undefined ? {} : { home }),
+      ...(programs === undefined ? {} : { programs }),
     });
     if (key.length > keptCharsMax / 16) return parsed;
     kept.set(key, parsed);
@@ -64,6 +77,7 @@ export function readCommand(
     readonly home: string | undefined;
     /** Names by which the runtime and the catalogue know the tool. */
     readonly names: readonly string[];
+    readonly programs: DeclaredPrograms | undefined;
   },
   parse: ParseCommand,
 ): ParsedCommand {
@@ -79,7 +93,7 @@ export function readCommand(
     );
   const folders = toFolders(call.input, call.workingDirectory, call.home);
   return join(
-    texts.flatMap((text) => folders.map((cwd) => parse(text, cwd))),
+    texts.flatMap((text) => folders.map((cwd) => parse(text, cwd, call.programs))),
     toEnvironmentReasons(call.input),
   );
 }

@@ -8,6 +8,7 @@ import type { Reading } from "./classify-reading.ts";
 import { hasUnresolvedUrl } from "./classify-urls.ts";
 import type { TouchedPath } from "./classified.ts";
 import { toCarriedWords, toIntents } from "./shell/command-intents.ts";
+import type { DeclaredPrograms } from "./shell/declared-programs.ts";
 import { listsEnvironment, startsAgent } from "./shell/environment-list.ts";
 import { toSecretCandidates } from "./shell/glob-candidates.ts";
 import type { ParsedCommand, SimpleCommand, WrittenPath } from "./shell/parsed-command.ts";
@@ -37,10 +38,11 @@ export function readShell(
   request: GateRequest,
   named: readonly string[],
   { parse, sql, home }: Reader,
+  programs?: DeclaredPrograms,
 ): Reading {
   const { working_directory: workingDirectory, input, tool, tool_alias: alias } = request;
   const names = alias === undefined ? [tool] : [tool, alias];
-  const command = readCommand(named, { input, workingDirectory, home, names }, parse);
+  const command = readCommand(named, { input, workingDirectory, home, names, programs }, parse);
   const here = command.commands.filter(({ where }) => where === "here");
   const carried = here.flatMap((one) =>
     toCarriedWords(one).flatMap((text) =>
@@ -67,6 +69,7 @@ export function readShell(
   const deleted = patches.flatMap(({ path, isDelete }) => (isDelete ? [path] : []));
   const signals: string[] = [
     ...intents,
+    ...command.commands.flatMap(({ declared }) => declared?.signals ?? []),
     ...toSqlSignals(verdicts),
     ...toReadIntents(found),
     ...toWriteIntents(patches.map(({ path }) => path)),

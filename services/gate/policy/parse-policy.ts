@@ -7,6 +7,7 @@ import type { PolicyCase } from "./parse-cases.ts";
 import { parseCases } from "./parse-cases.ts";
 import type { CedarNames } from "./parse-cedar.ts";
 import { parseCedarFile } from "./parse-cedar.ts";
+import { parsePrograms } from "./parse-programs.ts";
 import type { PlacedRule } from "./parse-rules.ts";
 import { parseRules } from "./parse-rules.ts";
 import { parseSignals } from "./parse-signals.ts";
@@ -30,7 +31,7 @@ const neededFiles = [
 ] as const;
 const otherFiles = [
   ...["signals.yaml", "risk.yaml", "approvals.yaml", "facts.yaml", "constraints.yaml", "labels.yaml"],
-  ...["rewrites.yaml", "limits.yaml", "README.md"],
+  ...["rewrites.yaml", "limits.yaml", "programs.yaml", "README.md"],
 ];
 const knownFiles: ReadonlySet<string> = new Set([...neededFiles, ...otherFiles]);
 
@@ -61,6 +62,9 @@ export function parsePolicy(files: ReadonlyMap<string, string>, name: string): P
   const signals = usable.has("signals.yaml")
     ? parseSignals("signals.yaml", text("signals.yaml"), { tools, ids }, problems)
     : { signals: [], names: [] };
+  const programs = usable.has("programs.yaml")
+    ? parsePrograms("programs.yaml", text("programs.yaml"), problems)
+    : null;
   const { rules, placed, ids: ruleIds, hasAllLabels } = parseRules(usable, problems);
   for (const one of ruleIds) ids.claim(one.name, one.file, one.line, problems);
 
@@ -96,6 +100,7 @@ export function parsePolicy(files: ReadonlyMap<string, string>, name: string): P
     digest,
     tools: entries,
     signals: signals.signals,
+    ...(programs === null || programs.size === 0 ? {} : { programs }),
     cedar: createCedarPolicies(cedarRules, actions),
     ...rules,
     localTools: head.localTools,

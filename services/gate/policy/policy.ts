@@ -1,6 +1,7 @@
 import type { RE2JS } from "re2js";
 import type { Constraints, DecisionName, JsonObject, ReasonCode } from "../../../schemas/gate.ts";
 import type { DataClass, EffectClass } from "../../../schemas/generated/types.ts";
+import type { DeclaredPrograms } from "../shell/declared-programs.ts";
 
 /** What an input field that names a resource holds. */
 export type ResourceKind = "command" | "path" | "patch" | "url" | "sql" | "text";
@@ -169,6 +170,8 @@ export interface Policy {
   readonly digest: string;
   readonly tools: readonly ToolEntry[];
   readonly signals: readonly SignalRule[];
+  /** What it says of programs of its own; absent: nothing. */
+  readonly programs?: DeclaredPrograms;
   readonly cedar: CedarPolicies;
   readonly risk: { readonly rules: readonly RiskRule[]; readonly levels: RiskLevels };
   readonly approvals: readonly ApprovalRule[];

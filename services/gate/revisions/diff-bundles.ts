@@ -116,6 +116,6 @@ function addYaml(file: string, text: string, add: Add): void {
 
 function nameOf(item: unknown): string | null {
   if (typeof item !== "object" || item === null) return null;
-  const { id, tool } = item as { readonly id?: unknown; readonly tool?: unknown };
-  return typeof id === "string" ? id : typeof tool === "string" ? tool : null;
+  const { id, tool, program } = item as Readonly<Record<"id" | "tool" | "program", unknown>>;
+  return [id, tool, program].find((name) => typeof name === "string") ?? null;
 }

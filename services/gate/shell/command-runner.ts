@@ -1,4 +1,6 @@
 import { mayRunText } from "./arithmetic.ts";
+import { findDeclared } from "./declared-programs.ts";
+import type { DeclaredCall } from "./declared-programs.ts";
 import { toEmbedded } from "./embedded-code.ts";
 import { toFullWords, toKnownName } from "./full-words.ts";
 import { isKnownGit } from "./git-words.ts";
@@ -122,6 +124,7 @@ export abstract class CommandRunner {
     argv: readonly Word[],
     assignments: readonly Assignment[],
     place: Place,
+    declared?: DeclaredCall,
   ): void {
     const isNamed = !path.includes("/");
     const directories = place.shell.directories;
@@ -146,7 +149,8 @@ export abstract class CommandRunner {
       risk:
         program === "git" && !isKnownGit(argv)
           ? "unknown"
-          : (PROGRAM_TABLE.get(toKnownName(program))?.risk ?? "unknown"),
+          : (declared?.risk ?? PROGRAM_TABLE.get(toKnownName(program))?.risk ?? "unknown"),
+      ...(declared === undefined ? {} : { declared: toDeclared(declared) }),
     });
   }
 
@@ -169,7 +173,9 @@ export abstract class CommandRunner {
       this.report("grammar_mismatch", path);
       return;
     }
-    this.record(program, path, argv, assignments, place);
+    // A program of the workspace is not the one that people know by that name.
+    const declared = path.includes("/") ? undefined : findDeclared(this.context.programs, program, argv);
+    this.record(program, path, argv, assignments, place, declared);
     if (
       (path.includes("/") && !SYSTEM_DIRECTORIES.has(resolvePath("/", path).replace(/\/[^/]*$/, ""))) ||
       (path.includes("/") && !/^[/~]/.test(path))
@@ -194,7 +200,7 @@ export abstract class CommandRunner {
       this.report("arithmetic_text", argv.map(toSource).join(" "));
     if (place.where === "here") {
       this.links.note(known, argv, place.shell.directories);
-      const effects = toPathEffects(known, argv, place.shell.directories);
+      const effects = toPathEffects(known, argv, place.shell.directories, declared?.shape);
       for (const write of effects.writes) this.addWrite(write);
       for (const read of effects.reads) this.reads.add(read);
       for (const read of effects.unresolvedReads) this.unresolvedReads.add(read);
@@ -202,7 +208,11 @@ export abstract class CommandRunner {
       for (const { kind, detail, ...more } of effects.opaque) this.report(kind, detail, more);
     }
     this.judgeSql(place);
-    const launches = [...toLaunches(program, argv), ...toEmbedded(program, argv)];
+    const launches = [
+      ...toLaunches(program, argv),
+      ...toEmbedded(program, argv),
+      ...(declared?.launches ?? []),
+    ];
     this.then(...launches.map((launch) => () => this.start(launch, program, place)));
   }
 
@@ -352,6 +362,12 @@ export abstract class CommandRunner {
 }
 
 /** Words in which names from the input take a place, with what the text says of those names. */
+const toDeclared = ({ signals, trusted, line }: DeclaredCall): NonNullable<SimpleCommand["declared"]> => ({
+  signals,
+  trusted,
+  line,
+});
+
 /** The files of both; none as soon as one of them names none. */
 function joinFiles(one: OpaqueReason, other: OpaqueReason): { readonly files?: readonly string[] } {
   if (one.files === undefined || other.files === undefined) return { files: [] };

@@ -96,6 +96,9 @@ function listsByEnv(words: readonly string[]): boolean {
 
 const AGENTS = /^(?:claude|codex|gemini|aider|cursor-agent|opencode|goose|amp|qwen|copilot|crush|droid)$/;
 
+/** Whether a program is an agent, by its name. */
+export const isAgent = (name: string): boolean => AGENTS.test(name);
+
 /** Another agent: its hooks, rules and limits are those that it is started with. */
 export const startsAgent = ({ program, argv }: SimpleCommand): boolean =>
   AGENTS.test(program) &&

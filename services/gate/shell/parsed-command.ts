@@ -83,6 +83,12 @@ export type SimpleCommand = {
   /** What it reads there, where the text says so: a here-document, or what a plain `echo` prints. */
   readonly inputText?: Word;
   readonly risk: Risk;
+  /** What the bundle says of it. */
+  readonly declared?: {
+    readonly signals: readonly string[];
+    readonly trusted: string | null;
+    readonly line: number;
+  };
 };
 
 /** What kind of program it is; `unknown` is every program that no table names, and so may start others. */

@@ -7,6 +7,8 @@ export type PathShape = {
   readonly extent: "file" | "tree";
   /** Operands that are read: `all`, all but the last, those after the first. */
   readonly reads?: "all" | "but_last" | "after_first";
+  /** Options whose value is read. */
+  readonly inputs?: string;
   /** Options whose value is written. */
   readonly outputs?: string;
   /** Options whose value is the directory that is written below. */

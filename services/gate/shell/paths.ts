@@ -3,6 +3,7 @@ import { hasName, scanAllOptions } from "./options.ts";
 import type { OpaqueReason, Word, WrittenPath } from "./parsed-command.ts";
 import { toGateCandidates } from "./glob-candidates.ts";
 import { toHiddenReads } from "./hidden-reads.ts";
+import type { PathShape } from "./path-shape.ts";
 import { PATH_TABLE } from "./path-table.ts";
 import { toSecretWords } from "./secret-words.ts";
 import { toTwoDashes } from "./tool-paths.ts";
@@ -52,7 +53,12 @@ export function toPaths(word: Word, directories: Directories): string[] | undefi
 }
 
 /** Reads the paths that a program writes and reads from its words. */
-export function toPathEffects(program: string, args: readonly Word[], directories: Directories): PathEffects {
+export function toPathEffects(
+  program: string,
+  args: readonly Word[],
+  directories: Directories,
+  declared?: PathShape,
+): PathEffects {
   const effects: PathEffects = {
     writes: [],
     reads: [],
@@ -103,8 +109,27 @@ export function toPathEffects(program: string, args: readonly Word[], directorie
     folders.forEach((word) => write(word, "tree"));
     reads.forEach(read);
   }
-  const shape = PATH_TABLE.get(program);
-  if (shape === undefined) return effects;
+  for (const shape of [PATH_TABLE.get(program), declared])
+    if (shape !== undefined) applyShape(program, args, shape, { write, read, here, directories, effects });
+  return effects;
+}
+
+/** How the words of one call are taken in. */
+type Sink = {
+  readonly write: Write;
+  readonly read: (word: Word) => void;
+  readonly here: Word;
+  readonly directories: Directories;
+  readonly effects: PathEffects;
+};
+
+/** What a program touches by the shape of its command line. */
+function applyShape(
+  program: string,
+  args: readonly Word[],
+  shape: PathShape,
+  { write, read, here, directories, effects }: Sink,
+): void {
   const { options, operands } = scanAllOptions(
     args.map((word) => (word.kind === "literal" ? { ...word, text: toTwoDashes(program, word.text) } : word)),
     shape.values,
@@ -119,6 +144,7 @@ export function toPathEffects(program: string, args: readonly Word[], directorie
     )
       write(value, "file");
     if (value !== undefined && hasName(shape.into, name)) write(value, "tree");
+    if (value !== undefined && hasName(shape.inputs, name)) read(value);
   }
   const isScriptGiven =
     has("--reference") ||
@@ -158,7 +184,6 @@ export function toPathEffects(program: string, args: readonly Word[], directorie
   if (shape.reads === "all") operands.forEach(read);
   if (shape.reads === "after_first") after.forEach(read);
   if (shape.reads === "but_last") operands.slice(0, -1).forEach(read);
-  return effects;
 }
 
 /**

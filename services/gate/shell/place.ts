@@ -1,3 +1,4 @@
+import type { DeclaredPrograms } from "./declared-programs.ts";
 import type { Input, Layer, Where, Word } from "./parsed-command.ts";
 import type { Directories } from "./paths.ts";
 import type { SyntaxNode } from "./syntax-tree.ts";
@@ -6,7 +7,12 @@ import type { SyntaxNode } from "./syntax-tree.ts";
  * Where the command line is run: relative paths are resolved against `cwd`, and are not known without one; `~` stays
  * when `home` is not known.
  */
-export type ParseContext = { readonly cwd?: string; readonly home?: string };
+export type ParseContext = {
+  readonly cwd?: string;
+  readonly home?: string;
+  /** What the bundle says of programs of its own. */
+  readonly programs?: DeclaredPrograms;
+};
 
 export const CHANGES_DIRECTORY = /(^|[^\w.-])(cd|pushd|popd)([^\w.-]|$)/;
 const MAX_DIRECTORIES = 4;
