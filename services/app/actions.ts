@@ -18,8 +18,12 @@ import { localFiles } from "./place.ts";
 import { incidentActions } from "./incident-actions.ts";
 import { policyActions } from "./policy-actions.ts";
 import { readActions } from "./read-actions.ts";
+import { replayActions } from "./replay-actions.ts";
+import { replayAdapterAction } from "./replay-adapter-action.ts";
 import type { RoleStarters } from "./serve.ts";
 import { serveRoles, toRoles } from "./serve.ts";
+import type { RunPlace } from "./shadow-job.ts";
+import { processesOfRuns } from "./shadow-process.ts";
 import { simulateActions } from "./simulate-actions.ts";
 import { stackActions } from "./stack-actions.ts";
 import { startDesk } from "./start-desk.ts";
@@ -47,7 +51,7 @@ const starters = {
 };
 
 /** Every command of the command line, wired to the rooms that do the work. */
-export function createActions(place: Place): Actions {
+export function createActions(place: Place, runs: RunPlace = processesOfRuns(place)): Actions {
   /** The environment, else the settings that `fabric up` wrote for the named stack. */
   async function configOf(common: Common): Promise<Config> {
     const { envFile } = localFiles(place, common.stack);
@@ -67,6 +71,8 @@ export function createActions(place: Place): Actions {
     ...takeoverActions(configOf),
     ...sqlActions(place, configOf),
     ...workshopActions(place, configOf),
+    ...replayActions(place, configOf, runs),
+    ...replayAdapterAction(place, configOf, runs),
     demo: (common, { once }) => runDemo(place, common, once),
     async serve(common, { roles }) {
       const config = await configOf(common);

@@ -40,9 +40,24 @@ export async function loadThresholds(config: Config, place: Place): Promise<Thre
 }
 
 /** The price list and the budgets, from the configured places or the package's own. Throws CONFIG_INVALID with every problem. */
-export async function loadCostSettings(config: Config, place: Place): Promise<CostSettings> {
-  const pricesDir = config.cost.pricesDir ?? join(place.packageDir, "deploy", "prices");
-  const budgetsFile = config.cost.budgetsFile ?? join(place.packageDir, "deploy", "budgets.yaml");
+export function loadCostSettings(config: Config, place: Place): Promise<CostSettings> {
+  const { pricesDir, budgetsFile } = costFilesOf(config, place);
+  return loadCostFiles(pricesDir, budgetsFile);
+}
+
+/** Where price list and budgets are. */
+export function costFilesOf(
+  config: Config,
+  place: Place,
+): { readonly pricesDir: string; readonly budgetsFile: string } {
+  return {
+    pricesDir: config.cost.pricesDir ?? join(place.packageDir, "deploy", "prices"),
+    budgetsFile: config.cost.budgetsFile ?? join(place.packageDir, "deploy", "budgets.yaml"),
+  };
+}
+
+/** The price list and the budgets of these files. Throws CONFIG_INVALID with every problem. */
+export async function loadCostFiles(pricesDir: string, budgetsFile: string): Promise<CostSettings> {
   const names = (await read(pricesDir, () => readdir(pricesDir)))
     .filter((name) => name.endsWith(".yaml"))
     .sort();

@@ -51,6 +51,19 @@ export type TakeoverDeed =
       readonly proposal: string | undefined;
     };
 
+/** Which run of which processor a shadow is. */
+export interface ReplayStart {
+  readonly processor: string;
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+  /** A file of a new version. */
+  readonly version: string | undefined;
+  /** Migrations of the new version. */
+  readonly migrations: string | undefined;
+  readonly shadow: string;
+  readonly against: "live" | "baseline" | undefined;
+}
+
 /** What the commands do; the composition root hands these in, so that the command line knows no other room. */
 export interface Actions {
   up(common: Common, options: { detach: boolean }): Promise<Report>;
@@ -222,6 +235,29 @@ export interface Actions {
   analystsGrant(common: Common, options: { role: string; tenant: string }): Promise<Report>;
   analystsRevoke(common: Common, options: { role: string; tenant: string | undefined }): Promise<Report>;
   analystsList(common: Common): Promise<Report>;
+  replayStart(common: Common, options: ReplayStart & AsPerson): Promise<Report>;
+  replayList(common: Common): Promise<Report>;
+  replayDiff(common: Common, options: { name: string; samples: number }): Promise<Report>;
+  replayAccept(common: Common, options: { name: string; reason: string } & AsPerson): Promise<Report>;
+  replayPromote(common: Common, options: { name: string; withoutOlder: boolean } & AsPerson): Promise<Report>;
+  replayDrop(common: Common, options: { name: string } & AsPerson): Promise<Report>;
+  replayCanary(
+    common: Common,
+    options: {
+      processor: string;
+      version: string;
+      migrations: string | undefined;
+      last: string;
+      samples: number;
+      keep: boolean;
+    } & AsPerson,
+  ): Promise<Report>;
+  replayAdapter(
+    common: Common,
+    options: { runtime: string; version: string; from: string | undefined; samples: number } & AsPerson,
+  ): Promise<Report>;
+  /** The process of one run, for `replayStart`. */
+  replayRun(common: Common): Promise<Report>;
   benchSeed(
     common: Common,
     options: {

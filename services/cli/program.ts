@@ -8,6 +8,7 @@ import { addCostCommands } from "./cost-commands.ts";
 import { addEvalCommands } from "./eval-commands.ts";
 import { addIncidentCommands } from "./incident-commands.ts";
 import { addPolicyCommands } from "./policy-commands.ts";
+import { addReplayCommands } from "./replay-commands.ts";
 import type { ExitCode } from "./report.ts";
 import type { Screen } from "./screen.ts";
 import { addSqlCommands, addWorkshopCommands } from "./sql-commands.ts";
@@ -55,6 +56,9 @@ export async function runCommandLine(
         progress: (text) => around.stderr(`${text}\n`),
         ...(around.columns === undefined || global.json === true ? {} : { columns: around.columns }),
         isWatched: around.isWatched === true,
+        ...(around.isWatched === true
+          ? { status: (text: string) => around.stderr(`\r\u001b[2K${text}`) }
+          : {}),
       };
       const common: Common = {
         screen,
@@ -74,7 +78,6 @@ export async function runCommandLine(
 
   program
     .description("Policy Hook Fabric: one policy gate and one event backbone for all agents")
-    .version(around.version)
     .addOption(new Option("--json", "print one JSON document on stdout"))
     .addOption(new Option("--stack <name>", "name of the local stack below .fabric/").default("local"))
     .configureOutput({ writeOut: around.stdout, writeErr: around.stderr })
@@ -131,6 +134,9 @@ export async function runCommandLine(
     .description("run services against the configuration")
     .addHelpText("after", "\nExamples:\n  fabric serve\n  fabric serve gate\n  fabric serve processor audit")
     .action(action((roles: string[]) => (common) => actions.serve(common, { roles })));
+
+  // commander takes `--version` for the program's own wherever it stands; that of `replay` names a file.
+  if (!argv.includes("replay")) program.version(around.version);
 
   const config = program.command("config").description("the configuration");
   config
@@ -219,6 +225,7 @@ export async function runCommandLine(
   addTakeoverCommands(program, actions, action);
   addSqlCommands(program, actions, action);
   addWorkshopCommands(program, actions, action);
+  addReplayCommands(program, actions, action);
   program
     .command("tail")
     .argument("[type...]", "event types; none: all")

@@ -6,6 +6,8 @@ export interface Screen {
   record(json: unknown, text: string): void;
   /** A line of progress; on stderr, so that stdout stays one document. */
   progress(text: string): void;
+  /** Replaces the last line of progress on the terminal that is watched; absent elsewhere. */
+  readonly status?: (text: string) => void;
   readonly colour: boolean;
   /** True when stdout must hold exactly one JSON document. */
   readonly json: boolean;

@@ -36,6 +36,8 @@ export interface HostOptions {
   readonly database: Database;
   /** Where host and processors have their tables; default: each owner in the schema of its name. */
   readonly schemaOf?: SchemaOf;
+  /** False in a shadow: nothing is published and nobody is woken; default true. */
+  readonly publishes?: boolean;
   readonly codec: EventEncoder & EventDecoder;
   readonly sealer: LetterSealer;
   readonly metrics: Metrics;
@@ -111,6 +113,7 @@ export function startHost(options: HostOptions): Host {
           encoder: options.codec,
           sealer: options.sealer,
           ...(options.schemaOf === undefined ? {} : { schemaOf: options.schemaOf }),
+          ...(options.publishes === undefined ? {} : { publishes: options.publishes }),
         }),
         decoder: options.codec,
         metrics: createHostMetrics(options.metrics, processor.name),
@@ -123,7 +126,7 @@ export function startHost(options: HostOptions): Host {
         environment: options.environment,
         topicPrefix: options.topicPrefix,
         ...(options.timings === undefined ? {} : { timings: options.timings }),
-        wakeRelay: () => notifyOutbox(database),
+        ...(options.publishes === false ? {} : { wakeRelay: () => notifyOutbox(database) }),
       });
       host.start();
       return [processor.name, host] as const;

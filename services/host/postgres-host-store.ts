@@ -13,12 +13,20 @@ import { insertLetters } from "./letter-rows.ts";
 
 export interface PostgresHostStoreOptions {
   readonly database: Database;
-  readonly processor: Pick<Processor, "name">;
+  readonly processor: Pick<Processor, "name" | "version">;
   readonly encoder: EventEncoder;
   readonly sealer: LetterSealer;
   /** Where host and processor have their tables; a shadow has its own. */
   readonly schemaOf?: SchemaOf;
+  /** False in a shadow: what the processor and the host would publish is dropped, and no right to publish is needed. */
+  readonly publishes?: boolean;
 }
+
+/**
+ * Begins the cause of a partition that waits for hosts of another version: `promoted:2`. The first host of that version
+ * that takes the partition goes on with it; older code would write what the promoted tables are no longer made for.
+ */
+export const promotedCause = "promoted:";
 
 /**
  * The host's state in Postgres. The host's own statements name its schema; those of the processor name none, and find
@@ -27,6 +35,7 @@ export interface PostgresHostStoreOptions {
 export function createPostgresHostStore(options: PostgresHostStoreOptions): HostStore {
   const { database, encoder, sealer } = options;
   const processor = options.processor.name;
+  const publishes = options.publishes ?? true;
   const schemaOf = options.schemaOf ?? liveSchemas;
   const host = quotedHostSchema(schemaOf);
   const ownPath = `${quoteIdentifier(schemaOf(processor))}, `;
@@ -129,7 +138,7 @@ export function createPostgresHostStore(options: PostgresHostStoreOptions): Host
       return new Set(found.rows.map((row) => row.id));
     },
     async append(events: readonly Envelope[]) {
-      await appendOutbox(tx, toOutboxRows(encoder, events));
+      if (publishes) await appendOutbox(tx, toOutboxRows(encoder, events));
     },
   });
 
@@ -144,7 +153,9 @@ export function createPostgresHostStore(options: PostgresHostStoreOptions): Host
           FROM unnest($3::text[], $4::int[], $5::bigint[]) AS p(topic, partition, earliest)
           ORDER BY p.topic, p.partition
           ON CONFLICT (processor, topic, partition) DO UPDATE
-            SET epoch = w.epoch + 1, owner = excluded.owner, updated_at = clock_timestamp()
+            SET epoch = w.epoch + 1, owner = excluded.owner, updated_at = clock_timestamp(),
+              stopped_cause = nullif(w.stopped_cause, $6),
+              stopped_at = CASE WHEN w.stopped_cause = $6 THEN NULL ELSE w.stopped_at END
           RETURNING topic, partition, next_offset, epoch, stopped_cause`,
         values: [
           processor,
@@ -152,6 +163,7 @@ export function createPostgresHostStore(options: PostgresHostStoreOptions): Host
           partitions.map(({ topic }) => topic),
           partitions.map(({ partition }) => partition),
           partitions.map(({ earliest }) => earliest),
+          promotedCause + options.processor.version,
         ],
       });
       return taken.rows.map(toPosition);
@@ -165,7 +177,7 @@ export function createPostgresHostStore(options: PostgresHostStoreOptions): Host
           values: [gap.cause, processor, position.topic, position.partition, position.epoch],
         });
         if (stopped.rowCount === 0) return false;
-        await appendOutbox(tx, toOutboxRows(encoder, [finding]));
+        if (publishes) await appendOutbox(tx, toOutboxRows(encoder, [finding]));
         return true;
       }),
   };

@@ -19,11 +19,19 @@ export interface OffsetsPort {
   close(): Promise<void>;
 }
 
+/** Looks into the log by time, and forgets what a reader left at the broker. Every failure is a `Fault`. */
+export interface LogLookupPort extends OffsetsPort {
+  /** First offset of each partition whose record is of `timestampMs` (UTC milliseconds) or later; the end when none is. */
+  at(topic: string, timestampMs: number): Promise<ReadonlyMap<number, bigint>>;
+  /** Deletes groups without members; answers those that the broker keeps for now. One that is gone already is deleted. */
+  deleteGroups(groupIds: readonly string[]): Promise<readonly string[]>;
+}
+
 /** The port over kafkajs' admin client; the first question connects. */
 export function createKafkaOffsets(options: {
   readonly endpoint: KafkaEndpoint;
   readonly log: Log;
-}): OffsetsPort {
+}): LogLookupPort {
   const admin = openKafka(options.endpoint, options.log).admin({
     retry: { retries: 2, initialRetryTime: 100 },
   });
@@ -55,10 +63,35 @@ export function createKafkaOffsets(options: {
         latest: BigInt(high),
       }));
     },
+    async at(topic, timestampMs) {
+      const found = await ask(() => admin.fetchTopicOffsetsByTimestamp(topic, timestampMs));
+      return new Map(found.map(({ partition, offset }) => [partition, BigInt(offset)]));
+    },
+    async deleteGroups(groupIds) {
+      const kept: string[] = [];
+      for (const groupId of groupIds) {
+        try {
+          await ask(() => admin.deleteGroups([groupId]));
+        } catch (error) {
+          // kafkajs throws one error for all, with the broker's word on each inside.
+          if (!isGroupGone(error)) kept.push(groupId);
+        }
+      }
+      return kept;
+    },
     async close() {
       await admin.disconnect().catch(() => undefined);
     },
   };
+}
+
+/** The protocol's number of GROUP_ID_NOT_FOUND. */
+const groupIdNotFound = 69;
+
+function isGroupGone(error: unknown): boolean {
+  const cause = error instanceof Fault ? error.cause : error;
+  const groups = (cause as { groups?: readonly { errorCode?: unknown }[] }).groups ?? [];
+  return groups.length > 0 && groups.every(({ errorCode }) => errorCode === groupIdNotFound);
 }
 
 function isUnknownTopic(error: unknown): boolean {

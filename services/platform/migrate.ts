@@ -49,6 +49,8 @@ export interface MigrateOptions {
   readonly owners?: readonly string[];
   /** Postgres schema of an owner; a shadow builds the same files elsewhere. */
   readonly schemaOf?: (owner: string) => string;
+  /** Folder of an owner's files; default the one of its name below `migrationsDir`. */
+  readonly dirOf?: (owner: string) => string;
 }
 
 /**
@@ -110,8 +112,12 @@ async function migrationFiles(dir: string): Promise<string[]> {
   return files;
 }
 
+function dirOf(options: MigrateOptions, owner: string): string {
+  return options.dirOf?.(owner) ?? join(options.migrationsDir, owner);
+}
+
 async function migrateOwner(client: pg.Client, options: MigrateOptions, owner: string): Promise<string[]> {
-  const dir = join(options.migrationsDir, owner);
+  const dir = dirOf(options, owner);
   const files = await migrationFiles(dir);
   if (files.length === 0) return [];
   const schema = options.schemaOf?.(owner) ?? owner;
@@ -174,7 +180,7 @@ async function createRoles(client: pg.Client, options: MigrateOptions): Promise<
 }
 
 async function applyGrants(client: pg.Client, options: MigrateOptions, owner: string): Promise<void> {
-  const path = join(options.migrationsDir, owner, "grants.json");
+  const path = join(dirOf(options, owner), "grants.json");
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return null;
     throw error;

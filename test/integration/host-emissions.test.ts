@@ -29,7 +29,7 @@ const untilRead = (offset: bigint, processor: string) =>
     (marks) => marks.get(`${type}/0`) === offset,
   );
 
-const storeFor = (processor: Pick<Processor, "name">) =>
+const storeFor = (processor: Pick<Processor, "name" | "version">) =>
   createPostgresHostStore({
     database: rig.sql,
     processor,
@@ -202,7 +202,7 @@ describe("emissions", () => {
 });
 
 describe("position and inbox", () => {
-  const storeOf = () => storeFor({ name: "ledger" });
+  const storeOf = () => storeFor({ name: "loud", version: "1" });
   const at = { topic: "t", partition: 0, earliest: 5n };
 
   it("lets only the newest owner of a partition move it, and only from where it stands", async () => {

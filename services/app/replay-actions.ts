@@ -1,0 +1,326 @@
+import { randomBytes } from "node:crypto";
+import { resolve } from "node:path";
+import { Fault } from "../../schemas/faults.ts";
+import type { Actions, Common, ReplayStart } from "../cli/actions.ts";
+import type { Report } from "../cli/report.ts";
+import { systemClock } from "../platform/clock.ts";
+import type { Config } from "../platform/config.ts";
+import { toTopicName } from "../platform/kafka-admin.ts";
+import type { ShadowDifference } from "../replay/compare-shadow.ts";
+import { compareShadow, toStored } from "../replay/compare-shadow.ts";
+import { unfenceLive } from "../replay/live-fence.ts";
+import { resolveRanges, toLogPoint, toSpanMs } from "../replay/log-ranges.ts";
+import { assertPromotable, promote } from "../replay/promote.ts";
+import { dropRun } from "../replay/run-schemas.ts";
+import type { Actor } from "../replay/shadow-rows.ts";
+import {
+  deleteShadow,
+  insertShadow,
+  loadShadow,
+  loadShadows,
+  recordAct,
+  saveAcceptance,
+  saveDifference,
+  setState,
+} from "../replay/shadow-rows.ts";
+import type { Shadow } from "../replay/shadow.ts";
+import { assertShadowName, spanOf } from "../replay/shadow.ts";
+import { costFilesOf } from "./load-processors.ts";
+import { digestOfVersion } from "./load-version.ts";
+import type { Place } from "./place.ts";
+import { replayActor } from "./replay-actor.ts";
+import { loadShadowLines } from "./replay-list.ts";
+import type { ReplaySession } from "./replay-session.ts";
+import { withReplay } from "./replay-session.ts";
+import { carriedTablesOf, comparedTablesOf } from "./replay-tables.ts";
+import { renderDifference, renderShadows } from "./replay-text.ts";
+import type { RunPlace, VersionFacts } from "./shadow-job.ts";
+import { factsOf, loadProcessorOfRun, shadowProcess } from "./shadow-process.ts";
+
+type ReplayActions = Pick<
+  Actions,
+  | "replayStart"
+  | "replayList"
+  | "replayDiff"
+  | "replayAccept"
+  | "replayPromote"
+  | "replayDrop"
+  | "replayCanary"
+  | "replayRun"
+>;
+
+/** `fabric replay …`, but for adapters. */
+export function replayActions(
+  place: Place,
+  configOf: (common: Common) => Promise<Config>,
+  runPlace: RunPlace,
+): ReplayActions {
+  async function session<T>(common: Common, work: (one: ReplaySession) => Promise<T>): Promise<T> {
+    return withReplay({ config: await configOf(common), place, common, runPlace }, work);
+  }
+  const actorOf = async (common: Common, tokenFile: string | undefined): Promise<Actor> =>
+    replayActor(await configOf(common), common, tokenFile);
+
+  async function start(one: ReplaySession, actor: Actor, options: ReplayStart): Promise<Shadow> {
+    const shadow = await prepare(one, actor, options);
+    await one.makeSchemas(shadow);
+    const runs = one.openRuns(shadow);
+    try {
+      await runs.reach(shadow.ranges);
+    } finally {
+      await runs.close();
+      await one.forgetGroups(shadow);
+    }
+    await setState(one.database, shadow.name, "ready");
+    return loadShadow(one.database, shadow.name);
+  }
+
+  /** The shadow of this name as it was begun, or a new one; one that was begun otherwise is refused. */
+  async function prepare(one: ReplaySession, actor: Actor, options: ReplayStart): Promise<Shadow> {
+    assertShadowName(options.shadow);
+    const versionFile = options.version === undefined ? null : resolve(options.version);
+    const digest = versionFile === null ? null : await digestOfVersion(versionFile);
+    const [known] = await loadShadows(one.database, options.shadow);
+    if (known !== undefined) {
+      if (known.state === "promoted")
+        throw new Fault("USAGE", `\`${known.name}\` is promoted; choose another name`);
+      if (known.processor !== options.processor || known.versionDigest !== digest)
+        throw new Fault(
+          "USAGE",
+          `\`${known.name}\` was begun with another processor or file; \`fabric replay drop ${known.name}\`, or choose another name`,
+        );
+      await recordAct(one.database, actor, { shadow: known.name, act: "resumed", detail: {} });
+      return known;
+    }
+    const facts = await factsFor(one, options.processor, versionFile);
+    const nowMs = systemClock.nowMs();
+    const { topicPrefix } = one.config.kafka;
+    const ranges = await resolveRanges(
+      one.log,
+      facts.topics.map((type) => ({ type, topic: toTopicName(topicPrefix, type) })),
+      toLogPoint(options.from ?? "earliest", nowMs),
+      toLogPoint(options.to ?? "latest", nowMs),
+    );
+    const isWhole = options.to === undefined && ranges.every(({ from }) => from === 0n);
+    const shadow = {
+      name: options.shadow,
+      processor: options.processor,
+      processorVersion: facts.version,
+      versionFile,
+      versionDigest: digest,
+      migrationsDir: options.migrations === undefined ? null : resolve(options.migrations),
+      comparedWith: options.against ?? (isWhole ? ("live" as const) : ("baseline" as const)),
+      ranges,
+      startedBy: actor.person,
+    };
+    await one.database.transaction(async (tx) => {
+      await insertShadow(tx, shadow);
+      await recordAct(tx, actor, {
+        shadow: shadow.name,
+        act: "started",
+        detail: {
+          processor: shadow.processor,
+          version: facts.version,
+          versionFile,
+          versionDigest: digest,
+          records: String(spanOf(ranges)),
+          from: options.from ?? "earliest",
+          to: options.to ?? "latest",
+        },
+      });
+    });
+    return loadShadow(one.database, shadow.name);
+  }
+
+  async function factsFor(
+    { config }: ReplaySession,
+    processor: string,
+    versionFile: string | null,
+  ): Promise<VersionFacts> {
+    const question = { processor, versionFile, ...costFilesOf(config, place) };
+    const shipped = await loadProcessorOfRun({ ...question, versionFile: null });
+    // A file's code is loaded where it may run, and nowhere else.
+    return versionFile === null ? factsOf(shipped) : runPlace.facts(question);
+  }
+
+  async function compare(
+    one: ReplaySession,
+    shadow: Shadow,
+    runs: ReturnType<ReplaySession["openRuns"]>,
+    samples: number,
+    signal: AbortSignal,
+  ): Promise<ShadowDifference> {
+    return compareShadow({
+      database: one.database,
+      runs,
+      shadow,
+      signal,
+      candidate: one.namesOf(shadow.name, "candidate"),
+      baseline: one.namesOf(shadow.name, "baseline"),
+      tables: comparedTablesOf(shadow.processor),
+      samples,
+    });
+  }
+
+  async function diff(
+    one: ReplaySession,
+    common: Common,
+    name: string,
+    samples: number,
+  ): Promise<{ readonly shadow: Shadow; readonly difference: ShadowDifference }> {
+    const shadow = await loadShadow(one.database, name);
+    if (shadow.state === "running")
+      throw new Fault("USAGE", `\`${name}\` is not done; the command that started it goes on with it`);
+    const runs = one.openRuns(shadow);
+    try {
+      const difference = await compare(one, shadow, runs, samples, common.signal);
+      await saveDifference(one.database, name, toStored(difference));
+      return { shadow, difference };
+    } finally {
+      await runs.close();
+      await one.forgetGroups(shadow);
+    }
+  }
+
+  async function drop(one: ReplaySession, actor: Actor, name: string): Promise<void> {
+    const shadow = await loadShadow(one.database, name);
+    await one.forgetGroups(shadow);
+    await one.database.transaction(async (tx) => {
+      // A promotion that was killed half way left the live processor stopped.
+      await unfenceLive(tx, shadow.processor, name);
+      for (const side of ["candidate", "baseline"] as const) await dropRun(tx, one.namesOf(name, side));
+      await deleteShadow(tx, name);
+      await recordAct(tx, actor, {
+        shadow: name,
+        act: "dropped",
+        detail: { processor: shadow.processor, state: shadow.state },
+      });
+    });
+  }
+
+  return {
+    async replayStart(common, { tokenFile, ...options }) {
+      const actor = await actorOf(common, tokenFile);
+      return session(common, async (one) => {
+        const startedMs = performance.now();
+        const shadow = await start(one, actor, options);
+        const seconds = (performance.now() - startedMs) / 1_000;
+        const records = spanOf(shadow.ranges);
+        return {
+          json: {
+            shadow: shadow.name,
+            processor: shadow.processor,
+            records,
+            seconds,
+            against: shadow.comparedWith,
+          },
+          text: `${shadow.name}: ${records.toLocaleString("en-US")} records of ${shadow.processor} in ${seconds.toFixed(1)} s; next: fabric replay diff ${shadow.name}`,
+        };
+      });
+    },
+    replayList: (common) =>
+      session(common, async ({ database, namesOf }) => {
+        const lines = await loadShadowLines(database, namesOf);
+        return {
+          json: lines,
+          text: lines.length === 0 ? "there is no shadow" : renderShadows(common.screen, lines),
+        };
+      }),
+    replayDiff: (common, { name, samples }) =>
+      session(common, async (one) => {
+        const { shadow, difference } = await diff(one, common, name, samples);
+        return toDiffReport(common, shadow, difference);
+      }),
+    async replayAccept(common, { name, reason, tokenFile }) {
+      const actor = await actorOf(common, tokenFile);
+      if (reason.trim() === "")
+        throw new Fault("USAGE", "--reason says why the difference is as it should be");
+      return session(common, ({ database }) =>
+        database.transaction(async (tx) => {
+          const shadow = await loadShadow(tx, name);
+          if (shadow.difference === null)
+            throw new Fault("USAGE", `compare it first: \`fabric replay diff ${name}\``);
+          await saveAcceptance(tx, name, actor.person, reason);
+          await recordAct(tx, actor, {
+            shadow: name,
+            act: "accepted",
+            reason,
+            detail: { difference: shadow.difference },
+          });
+          return {
+            json: { shadow: name, acceptedBy: actor.person, difference: shadow.difference },
+            text: `accepted; next: fabric replay promote ${name}`,
+          };
+        }),
+      );
+    },
+    async replayPromote(common, { name, withoutOlder, tokenFile }) {
+      const actor = await actorOf(common, tokenFile);
+      return session(common, async (one) => {
+        const { database } = one;
+        const shadow = await loadShadow(database, name);
+        const { rows } = await database.query<{ version: string }>(
+          "SELECT consumer_version AS version FROM contracts.readers WHERE consumer = $1 LIMIT 1",
+          [shadow.processor],
+        );
+        const liveVersion = rows[0]?.version ?? null;
+        assertPromotable(shadow, liveVersion, withoutOlder);
+        const runs = one.openRuns(shadow);
+        const { stoppedMs } = await promote({
+          database,
+          shadow,
+          names: one.namesOf(name, "candidate"),
+          runs,
+          actor,
+          carried: await carriedTablesOf(database, shadow.processor),
+          liveVersion,
+          withoutOlder,
+          compare: async () => toStored(await compare(one, shadow, runs, 0, common.signal)),
+          signal: common.signal,
+        });
+        await one.forgetGroups(shadow);
+        const waits =
+          liveVersion === null || liveVersion === shadow.processorVersion
+            ? "hosts go on within seconds"
+            : `partitions wait for hosts of version ${shadow.processorVersion}`;
+        return {
+          json: { shadow: name, processor: shadow.processor, stoppedMs: Math.round(stoppedMs) },
+          text: `${shadow.processor} is what ${name} was; it stood still for ${(stoppedMs / 1_000).toFixed(1)} s, ${waits}. \`fabric replay drop ${name}\` removes the tables of before`,
+        };
+      });
+    },
+    async replayDrop(common, { name, tokenFile }) {
+      const actor = await actorOf(common, tokenFile);
+      return session(common, async (one) => {
+        await drop(one, actor, name);
+        return { json: { shadow: name, dropped: true }, text: `${name} is gone` };
+      });
+    },
+    async replayCanary(common, { processor, version, migrations, last, samples, keep, tokenFile }) {
+      if (toSpanMs(last) === null) throw new Fault("USAGE", `\`${last}\` is no span such as 6h`);
+      const actor = await actorOf(common, tokenFile);
+      return session(common, async (one) => {
+        const name = `canary-${processor.slice(0, 14)}-${randomBytes(3).toString("hex")}`;
+        const options = { processor, version, migrations, from: last, to: undefined, shadow: name };
+        try {
+          await start(one, actor, { ...options, against: "baseline" });
+          const { shadow, difference } = await diff(one, common, name, samples);
+          return toDiffReport(common, shadow, difference);
+        } finally {
+          const [left] = await loadShadows(one.database, name);
+          if (!keep && left !== undefined) await drop(one, actor, name);
+        }
+      });
+    },
+    replayRun: (common) => shadowProcess(common.signal),
+  };
+}
+
+function toDiffReport(common: Common, shadow: Shadow, difference: ShadowDifference): Report {
+  const { ranges, ...shown } = difference;
+  return {
+    json: { shadow: shadow.name, processor: shadow.processor, records: spanOf(ranges), ...shown },
+    text: renderDifference(common.screen, shadow, difference),
+    exit: difference.isEmpty ? 0 : 1,
+  };
+}
