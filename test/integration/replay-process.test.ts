@@ -108,7 +108,9 @@ describe("a run in a process of its own", () => {
     const { rows } = await rig.host.sql.query(
       "SELECT DISTINCT detail, payload_ref, (SELECT count(*)::int FROM vault.evidence) AS vault FROM shadow_curious_host.letters",
     );
-    expect(rows).toEqual([{ detail: expect.stringContaining("nothing"), payload_ref: "log:", vault: 0 }]);
+    expect(rows).toEqual([
+      { detail: expect.stringContaining("nothing") as unknown, payload_ref: "log:", vault: 0 },
+    ]);
     const diff = await rig.fabric(["replay", "diff", "curious"], { runs });
     expect(diff.exit).toBe(1);
     expect(diff.stdout).toContain("10 records set aside in the shadow alone");

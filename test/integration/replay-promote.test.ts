@@ -52,7 +52,7 @@ describe("promote", () => {
       const refused = await rig.fabric([...sre("promote", "again"), "--json"]);
       expect(refused).toMatchObject({
         exit: 2,
-        json: { error: { message: expect.stringContaining("nobody has accepted") } },
+        json: { error: { message: expect.stringContaining("nobody has accepted") as unknown } },
       });
       expect(await rig.fabric(sre("accept", "again", "--reason", "equal"))).toMatchObject({ exit: 0 });
       const before = await tableOid();
