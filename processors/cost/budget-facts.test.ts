@@ -21,8 +21,10 @@ const line = (spent: bigint, period = "2026-11") => ({
   soft_micros: 10n,
   hard_micros: 20n,
 });
+const factsOf = (all: readonly Budget[], lines: readonly ReturnType<typeof line>[]) =>
+  toBudgetFacts(all, lines, "acme", "2026-11-30");
 const values = (all: readonly Budget[], lines: readonly ReturnType<typeof line>[]) =>
-  toBudgetFacts(all, lines, "acme", "2026-11-30").map((one) => `${one.name} ${one.value}`);
+  factsOf(all, lines).map((one) => ("value" in one ? `${one.name} ${one.value}` : one));
 
 it("tells the gate how a tenant's budget stands in the period that runs", () => {
   expect(
@@ -36,15 +38,42 @@ it("tells the gate how a tenant's budget stands in the period that runs", () => 
   ]);
 });
 
-it("tells nothing that would stop a tenant for one of its users, and nothing of other tenants", () => {
+it("tells of users, agents and tools those that are past a limit, so that one stops no other", () => {
+  const of = (id: string, spent: bigint) => ({ ...line(spent), scope: "user", scope_id: id });
+  const lines = [of("ann", 20n), of("bob", 9n), of("cid", 11n)];
+  expect(values([{ ...budget, scope: "user" }], lines)).toEqual([
+    {
+      name: "budget.month",
+      by: "user",
+      otherwise: "within",
+      values: [
+        { id: "ann", value: "hard" },
+        { id: "cid", value: "soft" },
+      ],
+    },
+  ]);
+  expect(values([{ ...budget, scope: "tool" }], [])).toMatchObject([{ by: "tool", values: [] }]);
+});
+
+it("tells nothing of other tenants, nor of goals and models that the gate does not know", () => {
   expect(
     values(
       [
-        { ...budget, scope: "user" },
         { ...budget, tenant: "globex" },
+        { ...budget, scope: "correlation" },
+        { ...budget, scope: "model" },
       ],
       [],
     ),
   ).toEqual([]);
-  expect(values([{ ...budget, scope: "user", scopeId: "ann" }], [])).toEqual(["budget.month within"]);
+  expect(values([{ ...budget, scope: "model", scopeId: "large" }], [])).toEqual(["budget.month within"]);
+});
+
+it("tells nothing at all when more are past their hard limit than can be told", () => {
+  const many = Array.from({ length: 2_001 }, (_, n) => ({
+    ...line(20n),
+    scope: "user",
+    scope_id: String(n),
+  }));
+  expect(() => factsOf([{ ...budget, scope: "user" }], many)).toThrow(/more than the gate can be told/);
 });

@@ -1,3 +1,4 @@
+import type { Envelope } from "../../schemas/envelope.ts";
 import { draft } from "../../schemas/envelope.ts";
 import type { Cause, Emission } from "../kit/emission.ts";
 import { toCause } from "../kit/emission.ts";
@@ -7,6 +8,8 @@ import type { Crossing } from "./budget-store.ts";
 import { addToBudgets } from "./budget-store.ts";
 import type { Budget } from "./budgets.ts";
 import { findBudgets } from "./budgets.ts";
+import type { Closing } from "./closings.ts";
+import { addClosings, toClosing } from "./closings.ts";
 import type { PriceList } from "./prices.ts";
 import { addCharges } from "./store.ts";
 import { costTypes } from "./usage-row.ts";
@@ -19,30 +22,45 @@ export interface CostSettings {
   readonly budgets: readonly Budget[];
 }
 
-interface CostChange extends Charge {
+interface BookedChange extends Charge {
+  readonly kind: "charge";
   readonly from: Cause;
 }
+
+type CostChange = BookedChange | { readonly kind: "closing"; readonly closing: Closing };
 
 /** The ledger of what agents use: every call in quantities and money, by every dimension that its event has. */
 export function createCost({ prices, budgets }: CostSettings): Processor {
   return defineProcessor({
     name: "cost",
-    topics: costTypes,
+    topics: [...costTypes, "fabric.cost.closed"],
     emits: ["fabric.budget.crossed"],
-    project: (event): CostChange[] => [{ ...toCharge(event, prices), from: toCause(event) }],
+    project: (event): CostChange[] => {
+      if (isClosing(event)) return [{ kind: "closing", closing: toClosing(event) }];
+      return [{ kind: "charge", ...toCharge(event, prices), from: toCause(event) }];
+    },
     async apply(tx, changes) {
-      const movements = await addCharges(tx, changes);
+      const booked = changes.flatMap((one) => (one.kind === "charge" ? [one] : []));
+      await addClosings(
+        tx,
+        changes.flatMap((one) => (one.kind === "closing" ? [one.closing] : [])),
+      );
+      if (booked.length === 0) return [];
+      const movements = await addCharges(tx, booked);
       const crossings = await addToBudgets(tx, budgets, movements);
-      return crossings.map((crossing) => toEmission(crossing, changes));
+      return crossings.map((crossing) => toEmission(crossing, booked));
     },
   });
 }
 
+const isClosing = (event: Envelope): event is Envelope<"fabric.cost.closed"> =>
+  event.type === "fabric.cost.closed";
+
 /** Once per budget, scope, period and limit: a limit that was raised can be passed again. */
-function toEmission(crossing: Crossing, changes: readonly CostChange[]): Emission<"fabric.budget.crossed"> {
+function toEmission(crossing: Crossing, changes: readonly BookedChange[]): Emission<"fabric.budget.crossed"> {
   const { place, kind, limitMicros, spentMicros } = crossing;
   const { budget, scopeId, period, tenantId } = place;
-  const isCause = ({ usage }: CostChange): boolean =>
+  const isCause = ({ usage }: BookedChange): boolean =>
     usage.amount_micros !== 0n &&
     findBudgets([budget], usage).some(
       (one) => one.tenantId === tenantId && one.scopeId === scopeId && one.period === period,

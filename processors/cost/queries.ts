@@ -113,6 +113,7 @@ export const dumpTables = [
   { table: "usage", orderBy: "event_id" },
   { table: "entries", orderBy: "event_id, line" },
   { table: "budget_state", orderBy: "budget_id, tenant_id, scope_id, period" },
+  { table: "closings", orderBy: "tenant_id, period" },
 ] as const;
 
 /** A call as a correction or a repricing needs it. */
@@ -177,16 +178,17 @@ export interface BudgetLine {
   readonly hard_micros: bigint | null;
 }
 
-/** Budgets in the periods that a day belongs to, the fullest first. */
+/** Budgets in the periods that a day belongs to, the fullest first; `isPast`: those alone that passed a limit. */
 export async function loadBudgets(
   tx: Transaction,
-  question: { readonly day: string; readonly tenantId: string | null },
+  question: { readonly day: string; readonly tenantId: string | null; readonly isPast?: boolean },
 ): Promise<readonly BudgetLine[]> {
   const found = await tx.query<BudgetLine>(
     `SELECT budget_id, tenant_id, scope, scope_id, period, spent_micros, soft_micros, hard_micros FROM cost.budget_state
       WHERE period = ANY (ARRAY[$1, left($1, 7)]) AND ($2::text IS NULL OR tenant_id = $2)
+        AND (NOT $3::boolean OR spent_micros >= least(soft_micros, hard_micros))
       ORDER BY spent_micros::numeric / coalesce(hard_micros, soft_micros) DESC, budget_id, tenant_id, scope_id`,
-    [question.day, question.tenantId],
+    [question.day, question.tenantId, question.isPast === true],
   );
   return found.rows;
 }

@@ -19,27 +19,32 @@ import type { Config } from "../platform/config.ts";
 import type { Database } from "../platform/postgres.ts";
 import { toReportPeriod } from "./cost-period.ts";
 import { renderCostReport } from "./cost-text.ts";
+import { monthActions } from "./cost-month-actions.ts";
 import { callDesk } from "./gate-client.ts";
 import { loadCostSettings } from "./load-processors.ts";
 import { operatorToken } from "./operator-token.ts";
 import type { Place } from "./place.ts";
 import { serviceDatabase } from "./wiring.ts";
 
-type CostActions = Pick<Actions, "costReport" | "costBudgets" | "costCheck" | "costCorrect" | "costReprice">;
+type CostActions = Pick<
+  Actions,
+  "costReport" | "costBudgets" | "costCheck" | "costCorrect" | "costReprice" | "costClose" | "costMonths"
+>;
 
 const roleHint =
   "this needs the role admin of the tenant, which no agent's token has; `fabric tokens issue --role admin` makes such a token";
 
+async function withAuditor<T>(config: Config, work: (database: Database) => Promise<T>): Promise<T> {
+  const database = serviceDatabase(config, "auditor", { maxConnections: 1 });
+  try {
+    return await work(database);
+  } finally {
+    await database.end();
+  }
+}
+
 /** `fabric cost …`: reading as the auditor, correcting over the desk's HTTP API, as a person. */
 export function costActions(place: Place, configOf: (common: Common) => Promise<Config>): CostActions {
-  async function withAuditor<T>(config: Config, work: (database: Database) => Promise<T>): Promise<T> {
-    const database = serviceDatabase(config, "auditor", { maxConnections: 1 });
-    try {
-      return await work(database);
-    } finally {
-      await database.end();
-    }
-  }
   return {
     async costReport(common, { by, period, tenant, limit }) {
       if (!isDimension(by))
@@ -96,6 +101,7 @@ export function costActions(place: Place, configOf: (common: Common) => Promise<
       });
       return { json: done, text: `booked ${toDecimal(BigInt(amount))} USD; the ledger has it in a moment` };
     },
+    ...monthActions(configOf, withAuditor, roleHint),
     async costReprice(common, { tenant, limit, dryRun, tokenFile }) {
       const config = await configOf(common);
       const { prices } = await loadCostSettings(config, place);

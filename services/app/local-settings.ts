@@ -60,6 +60,7 @@ export async function writeLocalSettings(
     ["FABRIC_SEAL_KEY_FILE", files.sealKeyFile],
     ["FABRIC_SEAL_PUBLIC_KEYS_DIR", files.sealPublicKeysDir],
     ["FABRIC_TOKEN_FILE", files.tokenFile],
+    ["FABRIC_REPORTER_TOKENS_DIR", files.reporterTokensDir],
     ["FABRIC_DATABASE_URL_ADMIN", endpoints.postgresUrl],
   ];
   for (const [role, password] of Object.entries(passwords)) {

@@ -30,6 +30,9 @@ export function localFiles(place: Place, stack: string) {
     sealKeyFile: join(dir, "seal-key.pem"),
     sealPublicKeysDir: join(dir, "seal-public-keys"),
     tokenFile: join(dir, "runtime.token"),
+    watchKeyFile: join(dir, "watch-key.json"),
+    /** Tokens of the watch over spending, `<tenant>.token` each. */
+    reporterTokensDir: join(dir, "reporter-tokens"),
     policyDir: join(place.packageDir, "deploy", "policy", "default"),
     migrationsDir: join(place.packageDir, "deploy", "migrations"),
   };

@@ -5,15 +5,18 @@ import { systemClock } from "../platform/clock.ts";
 import { createAuthKeysFile, loadAuthKeysFile } from "../platform/auth-keys.ts";
 import { createCapabilityKeysFile } from "../gate/capability/capability-keys.ts";
 import { issueLocalToken } from "../platform/auth.ts";
+import { budgetReporter } from "../platform/budget-reporter.ts";
 import type { Config } from "../platform/config.ts";
 import { loadConfig } from "../platform/config.ts";
 import { migrate } from "../platform/migrate.ts";
+import { writeAtomically } from "../stack/state.ts";
 import type { StackEndpoints } from "../stack/stack.ts";
 import { createKekFile } from "../vault/kek-file.ts";
 import { applyAll, registerAll } from "./contract-actions.ts";
 import { loadOrMakePasswords, writeLocalSettings, writeSecretOnce } from "./local-settings.ts";
 import type { LocalFiles } from "./place.ts";
 import { newSealKeyPem, readPublicKey, toPublicPem } from "../audit/seal-key.ts";
+import { createWatchKey, loadWatchKey } from "./watch-key.ts";
 import { serviceDatabase } from "./wiring.ts";
 
 /** The one tenant of a local stack. */
@@ -33,6 +36,7 @@ export async function prepareLocal(
   const passwords = await loadOrMakePasswords(files);
   await createKekFile(files.kekFile);
   await createAuthKeysFile(files.authKeysFile);
+  await createWatchKey(files.watchKeyFile, files.authKeysFile);
   await createCapabilityKeysFile(files.capabilityKeysFile);
   await writeSecretOnce(files.sealKeyFile, newSealKeyPem);
   await publishSealKey(files);
@@ -48,6 +52,7 @@ export async function prepareLocal(
   );
   await addTenant(config);
   await issueRuntimeToken(files);
+  await issueWatchToken(files);
   const { registrations } = await registerAll(config);
   const fresh = registrations.filter((one) => one.state === "new").length;
   progress(`schemas: ${String(registrations.length)} registered (${String(fresh)} new), FULL_TRANSITIVE`);
@@ -92,4 +97,17 @@ async function issueRuntimeToken(files: LocalFiles): Promise<void> {
   });
   await rm(files.tokenFile, { force: true });
   await writeFile(files.tokenFile, `${token}\n`, { mode: 0o600 });
+}
+
+async function issueWatchToken(files: LocalFiles): Promise<void> {
+  const token = await issueLocalToken({
+    tenantId: localTenant,
+    subject: budgetReporter,
+    roles: ["reporter"],
+    lifetimeSeconds: tokenLifetimeSeconds,
+    privateKey: await loadWatchKey(files.watchKeyFile),
+    clock: systemClock,
+  });
+  await mkdir(files.reporterTokensDir, { recursive: true, mode: 0o700 });
+  await writeAtomically(join(files.reporterTokensDir, `${localTenant}.token`), `${token}\n`, 0o600);
 }

@@ -40,9 +40,15 @@ export async function startCostWatchService(
         : {
             loadReporters: () => loadReporters(reporterTokensDir),
             loadFacts: async (tenantId, day) =>
-              toBudgetFacts(budgets, await loadBudgets(database, { day, tenantId }), tenantId, day),
+              toBudgetFacts(
+                budgets,
+                await loadBudgets(database, { day, tenantId, isPast: true }),
+                tenantId,
+                day,
+              ),
             report: async (token, fact) => {
-              await callGate(config, { method: "POST", path: "/v1/facts", token, body: fact });
+              const path = "by" in fact ? "/v1/facts/sets" : "/v1/facts";
+              await callGate(config, { method: "POST", path, token, body: fact });
             },
             nowMs: () => systemClock.nowMs(),
             log,

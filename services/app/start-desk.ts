@@ -1,3 +1,4 @@
+import { loadBookedMonths } from "../../processors/cost/closings.ts";
 import { loadEvidence } from "../../processors/takeover/queries.ts";
 import { createDesk } from "../desk/server.ts";
 import { systemClock } from "../platform/clock.ts";
@@ -46,6 +47,7 @@ export async function startDesk(around: Surroundings, signal: AbortSignal): Prom
     authenticator,
     loadEvidence,
     loadCorrectedCall,
+    loadBookedMonths,
     probes,
   });
   const address = await desk.app.listen({ host: config.http.host, port: config.desk.port });

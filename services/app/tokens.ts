@@ -1,4 +1,5 @@
 import { userInfo } from "node:os";
+import { dirname, join } from "node:path";
 import { Fault } from "../../schemas/faults.ts";
 import type { Common } from "../cli/actions.ts";
 import type { Report } from "../cli/report.ts";
@@ -6,6 +7,7 @@ import type { AuthKeys } from "../platform/auth-keys.ts";
 import { loadAuthKeysFile } from "../platform/auth-keys.ts";
 import type { Role } from "../platform/auth.ts";
 import { issueLocalToken, roles } from "../platform/auth.ts";
+import { budgetReporter } from "../platform/budget-reporter.ts";
 import { systemClock } from "../platform/clock.ts";
 import { writeAtomically } from "../stack/state.ts";
 import {
@@ -16,6 +18,7 @@ import {
   peopleRoles,
   refuseShort,
 } from "./people-key.ts";
+import { loadWatchKey } from "./watch-key.ts";
 
 /** Longest life of a token that lets a person act: a working day. */
 const peopleTokenMaxSeconds = 8 * 3_600;
@@ -38,16 +41,19 @@ export async function issueToken(
   const role = roles.find((one) => one === options.role);
   if (role === undefined)
     throw new Fault("USAGE", `\`${options.role}\` is no role; roles are ${roles.join(", ")}`);
-  const isForPeople = peopleRoles.includes(role);
+  const isWatch = role === "reporter" && options.subject === budgetReporter;
+  const isForPeople = peopleRoles.includes(role) && !isWatch;
   if (isForPeople && options.ttl > peopleTokenMaxSeconds) {
     throw new Fault(
       "USAGE",
       `a token of the role ${role} lives ${String(peopleTokenMaxSeconds)} seconds at most; give a shorter --ttl`,
     );
   }
-  const privateKey = isForPeople
-    ? await unlockPeopleKey(keysFile, { askSecret, screen })
-    : await machineKey(keysFile, role);
+  const privateKey = isWatch
+    ? await loadWatchKey(join(dirname(keysFile), "watch-key.json"))
+    : isForPeople
+      ? await unlockPeopleKey(keysFile, { askSecret, screen })
+      : await machineKey(keysFile, role);
   const token = await issueLocalToken({
     tenantId: options.tenant,
     // An approver has to be somebody else than the agent's developer.

@@ -214,6 +214,16 @@ export interface Actions {
       id: string | undefined;
     } & AsPerson,
   ): Promise<Report>;
+  costClose(
+    common: Common,
+    options: {
+      period: string;
+      note: string | undefined;
+      dryRun: boolean;
+      tenant: string | undefined;
+    } & AsPerson,
+  ): Promise<Report>;
+  costMonths(common: Common, options: { tenant: string | undefined; limit: number }): Promise<Report>;
   costReprice(
     common: Common,
     options: { tenant: string | undefined; limit: number; dryRun: boolean } & AsPerson,

@@ -89,6 +89,43 @@ export function addCostCommands(program: Command, actions: Actions, action: Bind
       ),
     );
   cost
+    .command("months")
+    .description("each month: what is booked, what was stated when it was closed, what came late")
+    .option("--tenant <id>", "this tenant alone")
+    .option("--limit <n>", "the n newest", toCount, 24)
+    .action(
+      action(
+        (options: { tenant?: string; limit: number }) => (common) =>
+          actions.costMonths(common, { tenant: options.tenant, limit: options.limit }),
+      ),
+    );
+  cost
+    .command("close")
+    .description("close a month: what is booked is stated for good; later entries correct it")
+    .argument("<month>", "a UTC month such as 2026-11, which is over by an hour")
+    .option("--note <text>", "stays with the statement")
+    .option("--dry-run", "only show what would be stated")
+    .option("--tenant <id>", "tenant of the token that is asked for")
+    .option("--token-file <file>", tokenText)
+    .addHelpText(
+      "after",
+      "\nMonths are closed in order. What comes late for a closed month is carried by the next statement." +
+        '\nNeeds the role admin.\n\nExamples:\n  fabric cost close 2026-10 --dry-run\n  fabric cost close 2026-10 --note "invoice 7"',
+    )
+    .action(
+      action(
+        (period: string, options: { note?: string; dryRun?: boolean; tenant?: string; tokenFile?: string }) =>
+          (common) =>
+            actions.costClose(common, {
+              period,
+              note: options.note,
+              dryRun: options.dryRun === true,
+              tenant: options.tenant,
+              tokenFile: options.tokenFile,
+            }),
+      ),
+    );
+  cost
     .command("reprice")
     .description("book what calls without a price cost by the price list as it is now")
     .option("--tenant <id>", "needed when calls of several tenants wait")

@@ -283,6 +283,8 @@ export async function runCommandLine(
       "after",
       "\nThe first token that is not of the role runtime makes this machine's key for people: it asks for a new\n" +
         "passphrase, on a terminal and nowhere else. Nobody approves what he asked for himself." +
+        "\nThe watch over spending has a key of its own, for `--role reporter --subject cost-watch`: it asks for nothing," +
+        "\nand its tokens tell how budgets stand and nothing else." +
         "\n\nExamples:\n  fabric tokens issue\n  fabric tokens issue --role approver --out approver.token" +
         "\n  fabric approvals list --token-file approver.token",
     )

@@ -6,11 +6,15 @@ export interface Reporter {
   readonly token: string;
 }
 
-/** One fact for the gate. */
-export interface DatedFact {
-  readonly name: string;
-  readonly value: string;
-}
+/** One fact for the gate: with one value, or told by user, agent or tool. */
+export type DatedFact = { readonly name: string } & (
+  | { readonly value: string }
+  | {
+      readonly by: string;
+      readonly otherwise: string;
+      readonly values: readonly { readonly id: string; readonly value: string }[];
+    }
+);
 
 /** What the reporting of facts needs; all effects are handed in. */
 export interface FactReporting {

@@ -1,6 +1,8 @@
 import { z } from "zod";
 import type { AccessTable, HttpServer, ReceivedBody } from "../platform/http.ts";
 import { callerOf, parseInput } from "../platform/route-input.ts";
+import type { LoadBookedMonths } from "./close-month.ts";
+import { closeMonth } from "./close-month.ts";
 import type { LoadCorrectedCall } from "./correct-cost.ts";
 import { correctCost } from "./correct-cost.ts";
 import type { DeskDeps } from "./desk-deps.ts";
@@ -8,6 +10,7 @@ import type { DeskDeps } from "./desk-deps.ts";
 /** Who may add to the ledger: money is the tenant's own administrator's. */
 export const costAccess = {
   "POST /v1/cost/corrections": ["admin"],
+  "POST /v1/cost/closings": ["admin"],
 } as const satisfies AccessTable;
 
 const correctionSchema = z
@@ -32,11 +35,43 @@ const correctionSchema = z
     message: "give corrects_event_id or account, and not both",
   });
 
-/** Adds the route by which people correct the ledger; give `costAccess` to the server. */
+const closingSchema = z.strictObject({
+  period: z.string().regex(/^\d{4}-(0[1-9]|1[0-2])$/, "a month has the form 2026-11"),
+  note: z.string().trim().min(1).max(2_000).optional(),
+  dry_run: z.boolean().default(false),
+});
+
+/** Adds the routes by which people correct the ledger and close its months; give `costAccess` to the server. */
 export function registerCostRoutes(
   app: HttpServer,
-  deps: DeskDeps & { readonly loadCorrectedCall: LoadCorrectedCall },
+  deps: DeskDeps & {
+    readonly loadCorrectedCall: LoadCorrectedCall;
+    readonly loadBookedMonths: LoadBookedMonths;
+  },
 ): void {
+  app.post("/v1/cost/closings", async (request, reply) => {
+    const caller = callerOf(request);
+    const body = (request.body as ReceivedBody | undefined | null)?.json;
+    const { period, note, dry_run: isDryRun } = parseInput(closingSchema, body);
+    const { isNew, closed_at, ...stated } = await closeMonth(deps, {
+      tenantId: caller.tenantId,
+      period,
+      note: note ?? null,
+      by: caller.subject,
+      isDryRun,
+    });
+    return reply.code(isNew && !isDryRun ? 201 : 200).send({
+      ...stated,
+      // Whole numbers of any size, as the ledger has them.
+      amount_micros: stated.amount_micros.toString(),
+      carried_micros: stated.carried_micros.toString(),
+      calls: stated.calls.toString(),
+      unpriced_calls: stated.unpriced_calls.toString(),
+      closed_at: closed_at.toISOString(),
+      is_new: isNew,
+    });
+  });
+
   app.post("/v1/cost/corrections", async (request, reply) => {
     const caller = callerOf(request);
     const body = (request.body as ReceivedBody | undefined | null)?.json;

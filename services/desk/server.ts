@@ -3,6 +3,7 @@ import { createHttpServer } from "../platform/http.ts";
 import type { HttpServer, Probe } from "../platform/http.ts";
 import type { Log } from "../platform/log.ts";
 import type { Metrics } from "../platform/metrics.ts";
+import type { LoadBookedMonths } from "./close-month.ts";
 import type { LoadCorrectedCall } from "./correct-cost.ts";
 import { costAccess, registerCostRoutes } from "./cost-routes.ts";
 import type { DeskDeps } from "./desk-deps.ts";
@@ -16,6 +17,7 @@ export interface DeskOptions extends DeskDeps {
   readonly authenticator: Authenticator;
   readonly loadEvidence: LoadEvidence;
   readonly loadCorrectedCall: LoadCorrectedCall;
+  readonly loadBookedMonths: LoadBookedMonths;
   readonly probes: Readonly<Record<string, Probe>>;
   /** Between two looks at due times. */
   readonly watchEveryMs?: number;

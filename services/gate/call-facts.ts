@@ -66,7 +66,7 @@ export function toKnownCall(
       }),
     ),
     dated: Object.fromEntries(
-      wantedFacts(policy).flatMap((name) => {
+      wantedFacts(policy, work.request).flatMap((name) => {
         const fact = group.dated.get(ofTenant(work.tenantId, name));
         return fact === undefined ? [] : [[name, fact]];
       }),

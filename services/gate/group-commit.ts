@@ -136,7 +136,7 @@ function toWanted(calls: readonly QueuedCall[], nowMs: number): Parameters<typeo
         work.request === null ? [] : wantedCounters(work.request, work.tenantId, policy, nowMs),
       ),
     ),
-    datedNames: unique([...new Set(gated.map(({ policy }) => policy))].flatMap(wantedFacts)),
+    datedNames: unique(gated.flatMap(({ policy, work }) => wantedFacts(policy, work.request))),
   };
 }
 

@@ -28,7 +28,8 @@ export type ApprovalStep =
 export type RuleNote = { readonly rule: string; readonly stage: StageName } & (
   | { readonly kind: "risk"; readonly points: number }
   | { readonly kind: "approval"; readonly ttlMs: number }
-  | { readonly kind: "fact"; readonly fact: string }
+  /** `warning`: what the rule says although it does not stand against the call. */
+  | { readonly kind: "fact"; readonly fact: string; readonly warning?: string }
   /** `used` is what was spent before this call. */
   | { readonly kind: "limit"; readonly used: number; readonly amount: number; readonly limit: number }
   | { readonly kind: "constraints"; readonly constraints: Constraints }

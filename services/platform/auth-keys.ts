@@ -16,7 +16,16 @@ const jwkSchema = z.looseObject({
 const keysFileSchema = z.strictObject({
   /** Signs local tokens; they carry the roles below and no others. */
   signing: jwkSchema.extend({ d: z.string().min(1) }),
-  verification: z.array(z.strictObject({ jwk: jwkSchema, roles: z.array(z.enum(roles)).min(1) })).min(1),
+  verification: z
+    .array(
+      z.strictObject({
+        jwk: jwkSchema,
+        roles: z.array(z.enum(roles)).min(1),
+        /** Whom the key vouches for; absent: everybody. */
+        subjects: z.array(z.string().min(1)).min(1).optional(),
+      }),
+    )
+    .min(1),
 });
 
 export interface AuthKeys {

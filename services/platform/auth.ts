@@ -31,10 +31,11 @@ export interface Authenticator {
   authenticate(token: string): Promise<Caller>;
 }
 
-/** A public key that signs tokens of one machine, and the roles that it can vouch for at most. */
+/** A public key that signs tokens of one machine, and the roles that it can vouch for at most; and for whom, if not for all. */
 export interface LocalVerificationKey {
   readonly jwk: JWK;
   readonly roles: readonly Role[];
+  readonly subjects?: readonly string[] | undefined;
 }
 export interface OidcIssuer {
   readonly issuer: string;
@@ -70,14 +71,14 @@ interface Verifier {
   readonly algorithms: string[];
   readonly tenantClaim: string;
   readonly rolesClaim: string;
-  allowedRoles(kid: string | undefined): readonly Role[];
+  allowedRoles(kid: string | undefined, subject: string): readonly Role[];
 }
 
 /** Makes the authenticator of a process: local keys, and OIDC issuers when configured. */
 export function createAuthenticator(options: AuthOptions): Authenticator {
   const verifiers = new Map<string, Verifier>();
   if (options.localKeys.length > 0) {
-    const ofKey = new Map(options.localKeys.map(({ jwk, roles: allowed }) => [jwk.kid, allowed]));
+    const ofKey = new Map(options.localKeys.map((one) => [one.jwk.kid, one]));
     verifiers.set(localIssuer, {
       keys: createLocalJWKSet({ keys: options.localKeys.map(({ jwk }) => jwk) }),
       issuer: localIssuer,
@@ -85,7 +86,10 @@ export function createAuthenticator(options: AuthOptions): Authenticator {
       algorithms: ["EdDSA"],
       tenantClaim: "tenant",
       rolesClaim: "roles",
-      allowedRoles: (kid) => ofKey.get(kid) ?? [],
+      allowedRoles: (kid, subject) => {
+        const key = ofKey.get(kid);
+        return key === undefined || key.subjects?.includes(subject) === false ? [] : key.roles;
+      },
     });
   }
   for (const one of options.oidc ?? []) {
@@ -145,7 +149,7 @@ async function verify(
   const tenantId = payload[verifier.tenantClaim];
   if (typeof tenantId !== "string" || !tenantPattern.test(tenantId)) throw new errors.JWTInvalid("no tenant");
   const claimed = payload[verifier.rolesClaim];
-  const allowed = verifier.allowedRoles(protectedHeader.kid);
+  const allowed = verifier.allowedRoles(protectedHeader.kid, payload.sub ?? "");
   const held = roles.filter(
     (role) => Array.isArray(claimed) && claimed.includes(role) && allowed.includes(role),
   );

@@ -7,6 +7,7 @@ import type { Budget } from "../../processors/cost/budgets.ts";
 import { createCost } from "../../processors/cost/cost.ts";
 import { parsePrices } from "../../processors/cost/prices.ts";
 import { findAnomalies, loadBudgets } from "../../processors/cost/queries.ts";
+import { loadBookedMonths } from "../../processors/cost/closings.ts";
 import { loadEvidence } from "../../processors/takeover/queries.ts";
 import { eventOf } from "../../processors/kit/given.ts";
 import type { Envelope } from "../../schemas/envelope.ts";
@@ -47,7 +48,15 @@ const budget: Budget = {
 };
 const parsed = parsePrices([{ file: "prices.yaml", text: list("") }]);
 if (!parsed.ok) throw new Error(parsed.problems.join("\n"));
-const cost = createCost({ prices: parsed.prices, budgets: [budget] });
+const byUser: Budget = {
+  ...budget,
+  id: "person-day",
+  scope: "user",
+  period: "day",
+  softMicros: 6_000_000n,
+  hardMicros: null,
+};
+const cost = createCost({ prices: parsed.prices, budgets: [budget, byUser] });
 
 const today = new Date().toISOString().slice(0, 10);
 const log = createLog({ service: "cost-test", level: "silent" });
@@ -82,6 +91,7 @@ beforeAll(async () => {
     },
     loadEvidence,
     loadCorrectedCall,
+    loadBookedMonths,
     probes: {},
   });
   deskUrl = await server.app.listen({ host: "127.0.0.1", port: 0 });
@@ -92,7 +102,10 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   const owner = openDatabase({ url: database.url, applicationName: "cost-test", maxConnections: 1 });
-  await owner.query("TRUNCATE cost.usage, cost.entries, cost.budget_state, outbox.events, gate.dated_facts");
+  await owner.query(
+    `TRUNCATE cost.usage, cost.entries, cost.budget_state, cost.closings, desk.cost_closings, outbox.events,
+      gate.dated_facts`,
+  );
   await owner.end();
 });
 afterAll(async () => {
@@ -137,6 +150,15 @@ async function said(): Promise<Envelope[]> {
   const found = await owner.query<{ payload: Buffer }>("SELECT payload FROM outbox.events ORDER BY seq");
   await owner.end();
   return Promise.all(found.rows.map(async ({ payload }) => (await codec.decode(payload)).envelope));
+}
+
+async function owned<T>(work: (owner: Database) => Promise<T>): Promise<T> {
+  const owner = openDatabase({ url: database.url, applicationName: "cost-test", maxConnections: 1 });
+  try {
+    return await work(owner);
+  } finally {
+    await owner.end();
+  }
 }
 
 /** A command line, as somebody types it. */
@@ -256,6 +278,133 @@ describe("fabric cost", () => {
   });
 });
 
+describe("a month of the ledger", () => {
+  const close = (month: string, token = "admin", ...more: string[]) =>
+    run("--json", "cost", "close", month, "--token-file", join(home, token), ...more);
+  const months = async () =>
+    (
+      JSON.parse((await run("--json", "cost", "months")).stdout) as {
+        period: string;
+        booked_micros: number;
+        stated_micros: number | null;
+        carried_micros: number | null;
+        late_micros: number | null;
+      }[]
+    ).map((one) => [one.period, one.booked_micros, one.stated_micros, one.carried_micros, one.late_micros]);
+  /** Books what was said since the last time, as the bus would. */
+  let heard = 0;
+  const hear = async () => {
+    const events = await said();
+    await book(events.slice(heard));
+    heard = events.length;
+  };
+
+  it("is closed by a person with the role, when it is over, in order, and once", async () => {
+    heard = 0;
+    await book([
+      model("large", 1_000_000n, "2026-01-31"),
+      model("large", 2_000_000n, "2026-03-01"),
+      model("large", 7n),
+    ]);
+    expect((await close("2026-01", "runtime")).exit).toBe(4);
+    expect((await close("2026-13")).exit).toBe(2);
+    const running = await close(today.slice(0, 7));
+    expect([running.exit, running.stderr]).toEqual([1, expect.stringMatching(/COST_PERIOD.*not over/)]);
+    expect((await close("2026-03")).stderr).toMatch(/COST_PERIOD.*`2026-01` is open/);
+    const dry = JSON.parse((await close("2026-01", "admin", "--dry-run")).stdout) as object;
+    expect(dry).toMatchObject({ amount_micros: "1000000", carried_micros: "0", is_new: true, dry_run: true });
+    expect(await said()).toEqual([]);
+    const first = await close("2026-01", "admin", "--note", "invoice 1");
+    expect(first.exit).toBe(0);
+    await hear();
+    expect(JSON.parse((await close("2026-01")).stdout)).toMatchObject({
+      ...(JSON.parse(first.stdout) as object),
+      is_new: false,
+    });
+    expect(await said()).toMatchObject([
+      {
+        type: "fabric.cost.closed",
+        origin: "human",
+        actor: { user_id: "eve" },
+        redacted_summary: { period: "2026-01", amount_micros: 1_000_000n, calls: 1n, note: "invoice 1" },
+      },
+    ]);
+    expect(await months()).toEqual([
+      [today.slice(0, 7), 7, null, null, null],
+      ["2026-03", 2_000_000, null, null, null],
+      ["2026-01", 1_000_000, 1_000_000, 0, 0],
+    ]);
+  });
+
+  it("is only corrected by new entries once it is closed, and what comes late is carried by the next statement", async () => {
+    heard = 0;
+    const call = model("large", 1_000_000n, "2026-01-31");
+    await book([call, model("large", 2_000_000n, "2026-02-01")]);
+    await close("2026-01");
+    await hear();
+    await run(
+      ...["cost", "correct", "--event", call.event_id, "--amount-micros", "-400000", "--cause", "refund"],
+      ...["--token-file", join(home, "admin")],
+    );
+    await hear();
+    // A correction is booked in the month in which it is made, and a call that comes late where it belongs.
+    await book([model("large", 300_000n, "2026-01-30")]);
+    expect(await months()).toEqual([
+      [today.slice(0, 7), -400_000, null, null, null],
+      ["2026-02", 2_000_000, null, null, null],
+      ["2026-01", 1_300_000, 1_000_000, 0, 300_000],
+    ]);
+    expect(JSON.parse((await close("2026-02")).stdout)).toMatchObject({
+      amount_micros: "2000000",
+      carried_micros: "300000",
+    });
+    await hear();
+    const text = await run("cost", "months");
+    expect(text.stdout).toMatch(/2026-02 +acme +2\.000000 +2\.000000 +0\.300000/);
+    const analyst = await owned((owner) =>
+      owner.query("SELECT period, state, late_micros FROM analytics.cost_months ORDER BY period"),
+    );
+    expect(analyst.rows).toMatchObject([
+      { period: "2026-01", state: "closed", late_micros: 300_000n },
+      { period: "2026-02", state: "closed", late_micros: 0n },
+      { state: "open", late_micros: null },
+    ]);
+  });
+
+  it("keeps the first statement of a month, whatever comes first", async () => {
+    const closing = (id: string, amount: bigint, at: string) =>
+      eventOf(
+        draft("fabric.cost.closed", {
+          period: "2026-01",
+          amount_micros: amount,
+          carried_micros: 0n,
+          calls: 1n,
+          unpriced_calls: 0n,
+          closed_by: "eve",
+          note: null,
+        }),
+        {
+          eventId: `evt_01900000-0000-7000-8000-00000000000${id}`,
+          recordedAtMs: Date.parse(at),
+          tenantId: "acme",
+        },
+      );
+    const all = [
+      closing("2", 20n, "2026-02-02"),
+      closing("1", 10n, "2026-02-01"),
+      closing("3", 30n, "2026-02-03"),
+    ];
+    for (const order of [all, [...all].reverse(), [all[1], all[0], all[1]].flatMap((one) => one ?? [])]) {
+      for (const one of order) await book([one]);
+      expect((await months()).map(([, , stated]) => stated)).toEqual([10]);
+      await owned((owner) => owner.query("TRUNCATE cost.closings"));
+      await book(order);
+      expect((await months()).map(([, , stated]) => stated)).toEqual([10]);
+      await owned((owner) => owner.query("TRUNCATE cost.closings"));
+    }
+  });
+});
+
 describe("the watch over spending", () => {
   it("says of an unusual day that it was, once, however often it looks", async () => {
     const days = Array.from({ length: 10 }, (_, n) => `2026-11-${String(n + 10)}`);
@@ -289,7 +438,7 @@ describe("the watch over spending", () => {
       metrics: createMetrics(),
       authenticator: {
         authenticate: (token) =>
-          Promise.resolve({ tenantId: token, subject: "watch", roles: ["reporter"], issuer: "test" }),
+          Promise.resolve({ tenantId: token, subject: "cost-watch", roles: ["reporter"], issuer: "test" }),
       },
       access: factAccess,
       probes: {},
@@ -304,9 +453,14 @@ describe("the watch over spending", () => {
           { tenantId: "globex", token: "globex" },
         ]),
       loadFacts: async (tenantId, day) =>
-        toBudgetFacts([budget], await loadBudgets(desk, { day, tenantId }), tenantId, day),
+        toBudgetFacts(
+          [budget, byUser],
+          await loadBudgets(desk, { day, tenantId, isPast: true }),
+          tenantId,
+          day,
+        ),
       report: async (token, fact) => {
-        const response = await fetch(`${url}/v1/facts`, {
+        const response = await fetch(`${url}/v1/facts${"by" in fact ? "/sets" : ""}`, {
           method: "POST",
           headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
           body: JSON.stringify(fact),
@@ -317,11 +471,17 @@ describe("the watch over spending", () => {
       log,
     });
     await app.close();
-    expect(told).toBe(2);
-    const facts = await gate.query("SELECT tenant_id, name, value FROM gate.dated_facts ORDER BY tenant_id");
+    expect(told).toBe(4);
+    const facts = await gate.query(
+      "SELECT tenant_id, name, value FROM gate.dated_facts ORDER BY tenant_id, name",
+    );
+    const set = { by: "user", otherwise: "within" };
     expect(facts.rows).toEqual([
       { tenant_id: "acme", name: "budget.month", value: "hard" },
+      { tenant_id: "acme", name: "budget.person-day", value: set },
+      { tenant_id: "acme", name: "budget.person-day/ann", value: "soft" },
       { tenant_id: "globex", name: "budget.month", value: "within" },
+      { tenant_id: "globex", name: "budget.person-day", value: set },
     ]);
   });
 });

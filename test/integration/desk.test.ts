@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { loadBookedMonths } from "../../processors/cost/closings.ts";
 import { loadEvidence } from "../../processors/takeover/queries.ts";
 import type { Envelope } from "../../schemas/envelope.ts";
 import { Fault } from "../../schemas/faults.ts";
@@ -271,6 +272,7 @@ describe("over HTTP", () => {
       },
       loadEvidence,
       loadCorrectedCall,
+      loadBookedMonths,
       probes: {},
       watchEveryMs: 50,
     });

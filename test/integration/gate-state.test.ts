@@ -337,6 +337,82 @@ describe("a budget of one", () => {
   });
 });
 
+describe("a budget's fact", () => {
+  const byUser = workPolicy({
+    "facts.yaml": `rules:
+  - id: fact.person
+    when: { signals_any: [work.wait] }
+    fact: budget.person-day
+    by: user
+    max_age: 5m
+    deadline: 15m
+    deny_when: [hard]
+    warn_when: [soft]
+    message: the day's budget of this person
+`,
+  });
+  const tell = async (path: string, body: object, subject = "cost-watch") => {
+    const token = await rig.token({ roles: ["reporter"], subject });
+    return (await one.post(path, { name: "budget.person-day", at: new Date().toISOString(), ...body }, token))
+      .status;
+  };
+  const tellSet = (values: { id: string; value: string }[], by = "user") =>
+    tell("/v1/facts/sets", { by, otherwise: "within", values });
+
+  it("denies who is past the hard limit, warns who is past the soft one, and lets all others pass", async () => {
+    const gate = await rig.gate({ policy: () => byUser });
+    let asked = 0;
+    const ask = async (subject: string) => {
+      asked += 1;
+      const token = await rig.token({ subject });
+      const answer = await gate.post(
+        "/v1/gate/decide",
+        call("wait-for-word", `b-fact-${String(asked)}`),
+        token,
+      );
+      const { decision, reason_code, message } = answer.json as GateAnswer;
+      return [decision, reason_code, message];
+    };
+    expect((await ask("ann"))[0]).toBe("defer");
+    const named = [
+      { id: "ann", value: "hard" },
+      { id: "bob", value: "soft" },
+    ];
+    expect(await tellSet(named)).toBe(201);
+    expect(await ask("ann")).toEqual(["deny", "FACT_DENIES", "the day's budget of this person"]);
+    const [decision, , message] = await ask("bob");
+    expect([decision, message]).toEqual([
+      "allow",
+      expect.stringMatching(/; the day's budget of this person$/),
+    ]);
+    const [passed, , silent] = await ask("cid");
+    expect([passed, silent]).toEqual(["allow", expect.not.stringMatching(/budget/)]);
+    // A set takes the place of the one before: who is not in it any more is within.
+    expect(await tellSet([])).toBe(201);
+    expect((await ask("ann"))[0]).toBe("allow");
+    // Told by another scope than the rule names: misread is denied, not guessed.
+    expect(await tellSet([], "tool")).toBe(201);
+    expect(await ask("cid")).toEqual(["deny", "FACT_DENIES", expect.stringMatching(/by: tool/)]);
+    // A plain value is everybody's.
+    expect(await tell("/v1/facts", { value: "hard" })).toBe(201);
+    expect((await ask("cid"))[0]).toBe("deny");
+    await rig.admin.query("DELETE FROM gate.deferrals");
+  });
+
+  it("is told by its watch alone, which tells nothing else", async () => {
+    expect(await tell("/v1/facts", { value: "within" }, "release-bot")).toBe(403);
+    expect(await tell("/v1/facts", { name: "release.word", value: "go" })).toBe(403);
+    expect(await tell("/v1/facts/sets", { by: "moon", otherwise: "within", values: [] })).toBe(400);
+    const late = { at: new Date(Date.now() - 60_000).toISOString() };
+    expect(await tellSet([{ id: "ann", value: "hard" }])).toBe(201);
+    expect(await tell("/v1/facts/sets", { ...late, by: "user", otherwise: "within", values: [] })).toBe(200);
+    const rows = await rig.admin.query(
+      "SELECT 1 FROM gate.dated_facts WHERE name = 'budget.person-day/ann' AND value = to_jsonb('hard'::text)",
+    );
+    expect(rows.rows).toHaveLength(1);
+  });
+});
+
 describe("a call that waits for a fact", () => {
   const report = async (value: unknown, at = new Date()): Promise<number> => {
     const token = await rig.token({ roles: ["reporter"], subject: "release-bot" });

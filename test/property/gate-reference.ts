@@ -70,6 +70,8 @@ export interface RuleSet {
     readonly maxAgeMs: number;
     readonly deadlineMs: number;
     readonly denyWhen: readonly (string | number | boolean)[];
+    readonly warnWhen: readonly (string | number | boolean)[];
+    readonly by: null;
   })[];
   readonly limits: readonly (Named & { readonly limits: Limits })[];
   readonly labels: readonly (Named & { readonly labels: readonly string[] })[];
@@ -304,10 +306,15 @@ export function referTo(scenario: Scenario): Outcome {
   const score = Math.max(first.score, last.score);
   const waits = [...first.waits, ...last.waits];
   const spends = new Set([...first.spends, ...last.spends]);
+  const byRule = [...first.warnings, ...last.warnings].sort(([a], [b]) => (a < b ? -1 : 1));
+  const warned = [...new Set(byRule.map(([, message]) => message))];
   return {
     decision: isModified ? "modify" : plain,
     reason: isTold ? "REWRITTEN" : (lead?.reason ?? "NO_RULE_SPOKE"),
-    message: isTold ? (rewriteLead?.message ?? "") : (lead?.message ?? "no rule allows this"),
+    message: [
+      isTold ? (rewriteLead?.message ?? "") : (lead?.message ?? "no rule allows this"),
+      ...(isAllowed ? warned : []),
+    ].join("; "),
     lead: isTold ? (rewriteLead?.id ?? null) : (lead?.rule ?? null),
     said: sorted(says.map((one) => `${one.rule} ${String(rankNames[one.rank])} ${one.reason}`)),
     matched: sorted([...matched, ...says.map((one) => one.rule)]),
@@ -387,9 +394,11 @@ function speak(scenario: Scenario, input: JsonObject) {
   }
   const facts = matching(rules.facts, view);
   const waits: { fact: string; untilMs: number }[] = [];
+  const warnings: [string, string][] = [];
   for (const rule of facts) {
     const known = scenario.dated[rule.fact];
     if (known !== undefined && Math.abs(scenario.nowMs - known.atMs) <= rule.maxAgeMs) {
+      if (rule.warnWhen.some((one) => one === known.value)) warnings.push([rule.id, rule.message]);
       if (rule.denyWhen.some((one) => one === known.value)) {
         says.push({ ...rule, rule: rule.id, rank: 1, reason: "FACT_DENIES" });
       }
@@ -434,6 +443,7 @@ function speak(scenario: Scenario, input: JsonObject) {
     view,
     score,
     waits,
+    warnings,
     spends,
     ttls: approvals.map((rule) => rule.ttlMs),
     limits: limiting.map((rule) => rule.limits),

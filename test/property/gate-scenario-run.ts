@@ -43,7 +43,7 @@ export function wantedOf(scenario: Scenario): { readonly counters: string[]; rea
   const policy = toPolicy(scenario);
   return {
     counters: wantedCounters(toRequest(scenario), tenantId, policy, scenario.nowMs),
-    facts: wantedFacts(policy),
+    facts: wantedFacts(policy, toRequest(scenario)),
   };
 }
 

@@ -138,7 +138,7 @@ export function makeScenario(seed: number): Scenario {
       dice.some(facts, 0.5).map((fact) => [
         fact,
         {
-          value: dice.pick<string | boolean>(["on", "off", true, "off", "off"]),
+          value: dice.pick<string | boolean>(["on", "off", true, "near", "off"]),
           atMs: now - dice.pick([0, 1, hour, hour + 1, -1, -hour - 1]),
         },
       ]),
@@ -225,6 +225,8 @@ function makeRules(dice: Dice): RuleSet {
       maxAgeMs: hour,
       deadlineMs: dice.pick([hour / 2, hour, 2 * hour]),
       denyWhen: dice.some(["on", true], 0.5),
+      warnWhen: dice.some(["on", "near"], 0.4),
+      by: null,
     })),
     limits: maybe(0.5, 3, () => ({ ...named("limits", 0.3), limits: makeLimits(dice) })),
     labels: maybe(0.5, 2, () => ({ ...named("labels", 0.5), labels: dice.some([...labels, "prod"], 0.6) })),

@@ -32,7 +32,9 @@ describe("a bundle that is right", () => {
       localTools: ["todo.write"],
       risk: { levels: { medium: 30, high: 60, critical: 85 }, rules: [{ id: "risk.install", points: 40 }] },
       approvals: [{ id: "ask.deploy", ttlMs: 900_000, priority: 5, when: { environments: ["staging"] } }],
-      facts: [{ fact: "deploy.freeze", maxAgeMs: 600_000, deadlineMs: 1_800_000, denyWhen: [true] }],
+      facts: [
+        { fact: "deploy.freeze", maxAgeMs: 600_000, deadlineMs: 1_800_000, denyWhen: [true], by: null },
+      ],
       constraints: [{ constraints: { network: "listed", max_runtime_seconds: 600 } }],
       labels: [{ labels: ["secret_read"] }],
       rewrites: [

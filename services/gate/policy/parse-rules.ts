@@ -2,6 +2,7 @@ import { z } from "zod";
 import { constraintsSchema } from "../../../schemas/gate.ts";
 import { durationMs } from "./duration.ts";
 import { jsonValue } from "./parse-tools.ts";
+import { factScopes } from "./policy.ts";
 import type {
   ApprovalRule,
   BudgetRule,
@@ -48,6 +49,7 @@ const approvalsSchema = z.strictObject({
       .transform(({ ttl, ...one }): ApprovalRule => ({ ...one, ttlMs: ttl })),
   ),
 });
+const factValues = z.array(z.union([z.string(), z.number(), z.boolean()])).default([]);
 const factsSchema = z.strictObject({
   rules: z.array(
     z
@@ -58,12 +60,14 @@ const factsSchema = z.strictObject({
           .regex(/^(?=.{1,128}$)[a-z][a-z0-9_-]*(\.[a-z0-9_-]+)*$/, "a fact has the form `deploy.freeze`"),
         max_age: durationMs,
         deadline: durationMs,
-        deny_when: z.array(z.union([z.string(), z.number(), z.boolean()])).default([]),
+        deny_when: factValues,
+        warn_when: factValues,
+        by: z.enum(factScopes).nullable().default(null),
       })
-      .transform(({ max_age: maxAgeMs, deadline: deadlineMs, deny_when: denyWhen, ...one }): FactRule => ({
-        ...one,
-        ...{ maxAgeMs, deadlineMs, denyWhen },
-      })),
+      .transform(({ max_age: maxAgeMs, deadline: deadlineMs, ...one }): FactRule => {
+        const { deny_when: denyWhen, warn_when: warnWhen, ...rest } = one;
+        return { ...rest, maxAgeMs, deadlineMs, denyWhen, warnWhen };
+      }),
   ),
 });
 const constraintRules = z.strictObject({

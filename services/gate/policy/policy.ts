@@ -94,7 +94,14 @@ export interface FactRule extends Rule {
   readonly deadlineMs: number;
   /** Denies when the fresh fact's value is one of these. */
   readonly denyWhen: readonly (string | number | boolean)[];
+  /** Allows, and says the message, when it is one of these. */
+  readonly warnWhen: readonly (string | number | boolean)[];
+  /** Whose value counts, of a fact that is told by user, agent or tool; null: the fact has one value. */
+  readonly by: FactScope | null;
 }
+/** What a fact may be told by. */
+export const factScopes = ["user", "agent", "tool"] as const;
+export type FactScope = (typeof factScopes)[number];
 /** Limits that ride along with a right. */
 export interface ConstraintRule extends Omit<Rule, "message" | "priority"> {
   readonly constraints: Constraints;

@@ -93,6 +93,7 @@ export function createDecide(steps: DecideSteps): Decide {
     const isDeferred = merged.decision === "defer";
     const spoken = toRecord([...verdicts, ...approved.verdicts]);
     const noted = toRecord(notes);
+    const ruled = rewrite === null ? merged : { ...merged, ...toModify(merged, rewrite) };
     return {
       verdicts: spoken,
       notes: noted,
@@ -111,8 +112,7 @@ export function createDecide(steps: DecideSteps): Decide {
       voidsApproval: approved.voids,
       waitsFor: isDeferred ? toWaitsFor([...asked.waits, ...(normalized.form?.waits ?? [])]) : null,
       spends: isAllowed ? toSpends([...asked.spends, ...(normalized.form?.spends ?? [])]) : [],
-      ...merged,
-      ...(rewrite === null ? {} : toModify(merged, rewrite)),
+      ...(isAllowed ? withWarnings(ruled, noted) : ruled),
     };
   };
 }
@@ -191,6 +191,14 @@ function toModify(
   return merged.reason === "APPROVED"
     ? { ...merged, decision: "modify" }
     : { decision: "modify", reason: "REWRITTEN", message, leadRule: id };
+}
+
+/** What is allowed and has something against it that is no reason to deny, such as a limit that comes near. */
+function withWarnings<T extends { readonly message: string }>(ruled: T, notes: readonly RuleNote[]): T {
+  const warnings = new Set(
+    notes.flatMap((one) => (one.kind === "fact" && one.warning !== undefined ? [one.warning] : [])),
+  );
+  return warnings.size === 0 ? ruled : { ...ruled, message: [ruled.message, ...warnings].join("; ") };
 }
 
 /** Effect classes whose plans need no capability. */

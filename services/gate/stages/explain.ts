@@ -95,7 +95,7 @@ function toAddition(note: RuleNote): string {
     case "approval":
       return `an approval of it lasts ${String(note.ttlMs / 1000)} s`;
     case "fact":
-      return `needs the fact \`${note.fact}\``;
+      return `needs the fact \`${note.fact}\`${note.warning === undefined ? "" : ", which warns"}`;
     case "limit":
       return `${String(note.used)} of ${String(note.limit)} spent before, this call costs ${String(note.amount)}`;
     case "constraints":

@@ -40,7 +40,7 @@ export const riskStage: Stage = {
         priority: rule.priority,
       });
     }
-    const known = judgeFacts(rulesThatHold(rules.facts, view, stage, verdicts), facts);
+    const known = judgeFacts(rulesThatHold(rules.facts, view, stage, verdicts), facts, request);
     const spent = judgeLimits(
       {
         rates: rulesThatHold(rules.rates, view, stage, verdicts),
