@@ -37,11 +37,11 @@ import { startSealer } from "./start-sealer.ts";
 import { tail } from "./tail.ts";
 import { sqlActions } from "./sql-actions.ts";
 import { takeoverActions } from "./takeover-actions.ts";
+import { loadThrottle } from "./load-throttle.ts";
 import { issueToken } from "./tokens.ts";
 import { workshopActions } from "./workshop-actions.ts";
 
 const starters = {
-  gate: startGate,
   relay: startRelay,
   sealer: startSealer,
   desk: startDesk,
@@ -82,8 +82,10 @@ export function createActions(place: Place, runs: RunPlace = processesOfRuns(pla
         metrics: createMetrics({ processMetrics: true }),
       };
       const cost = await loadCostSettings(config, place);
+      const throttle = await loadThrottle(config, place);
       const all: RoleStarters = {
         ...starters,
+        gate: (one, signal) => startGate(one, signal, throttle),
         costWatch: (one, signal) => startCostWatchService(one, cost.budgets, signal),
       };
       const known = processorsWith(cost, await loadThresholds(config, place));

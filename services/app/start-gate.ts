@@ -11,6 +11,7 @@ import { addPolicyRoutes, policyAccess } from "../gate/revisions/routes.ts";
 import { watchPolicy } from "../gate/revisions/watch-policy.ts";
 import { createGate } from "../gate/server.ts";
 import { decide } from "../gate/stages/decide.ts";
+import type { ThrottleRule } from "../gate/throttle/throttle-rules.ts";
 import { warmUp } from "../gate/warm-up.ts";
 import { incidentAccess, registerIncidentRoutes } from "../incidents/routes.ts";
 import { startTripTimer } from "../incidents/trip-timer.ts";
@@ -36,7 +37,11 @@ const connectTimeoutMs = 1_000;
 const silentMs = 2_000;
 
 /** Starts the gate; it listens when policy, keys and schema ids are loaded. */
-export async function startGate(around: Surroundings, signal: AbortSignal): Promise<RunningService> {
+export async function startGate(
+  around: Surroundings,
+  signal: AbortSignal,
+  throttle: readonly ThrottleRule[] = [],
+): Promise<RunningService> {
   const { config, metrics } = around;
   const log = around.log.child({ service: "gate" });
   const { policyDir } = config.gate;
@@ -90,6 +95,7 @@ export async function startGate(around: Surroundings, signal: AbortSignal): Prom
     policyState: watch.state,
     classify: engine.classify,
     isOnAgentsMachine: config.gate.localFiles,
+    throttle,
     ...(config.gate.spoolFile === undefined ? {} : { spoolFile: config.gate.spoolFile }),
     policyOf: async (revision) => {
       const stored = await loadRevision(database, revision);

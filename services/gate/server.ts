@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Adapter, RuntimeReply, Translation } from "../../schemas/adapter.ts";
 import type { FaultCode } from "../../schemas/faults.ts";
 import { Fault } from "../../schemas/faults.ts";
@@ -47,6 +48,9 @@ import { decide, gateSteps } from "./stages/decide.ts";
 import type { Policy } from "./policy/policy.ts";
 import { emptyFacts, mayPassUnrecorded, toUnrecordedRuling } from "./unavailable.ts";
 import { openUnavailableSpool } from "./unavailable-spool.ts";
+import { createThrottle } from "./throttle/throttle.ts";
+import { startThrottleNotes } from "./throttle/throttle-notes.ts";
+import type { ThrottleRule } from "./throttle/throttle-rules.ts";
 import { createUnknownFieldsNote } from "./unknown-fields-note.ts";
 import { createWatchedDecide } from "./watched-decide.ts";
 
@@ -65,6 +69,8 @@ export interface GateOptions extends CommitterOptions {
   readonly bodyLimitBytes?: number;
   /** The gate runs where the agent does: it reads the files that a call would run, and follows links. Default: false. */
   readonly isOnAgentsMachine?: boolean;
+  /** Limits on observing events; absent: none. */
+  readonly throttle?: readonly ThrottleRule[];
   /** Where reads are kept that pass while the database is away; absent: none pass. */
   readonly spoolFile?: string;
   /** A stored policy by its revision; null: there is none. */
@@ -217,7 +223,13 @@ export function createGate(options: GateOptions): Gate {
     record: (work, policy) => committer.submit(work, observeBudgetMs, undefined, policy),
   });
   options.more?.register(app);
-  const sweepers = [startExpiringApprovals(options), startExpiring(options), startForgetting(options)];
+  const throttle = createThrottle(options.throttle ?? []);
+  const sweepers = [
+    startExpiringApprovals(options),
+    startExpiring(options),
+    startForgetting(options),
+    startThrottleNotes({ ...options, throttle }),
+  ];
 
   app.post<{ Params: { runtime: string }; Body: ReceivedBody }>(
     "/v1/hooks/:runtime",
@@ -266,6 +278,11 @@ export function createGate(options: GateOptions): Gate {
     const startedMs = performance.now();
     const limitMs = translation.kind === "gated" ? budgetMs : observeBudgetMs;
     const work = toHookWork(translation, raw, origin);
+    if (translation.kind === "observed") {
+      const word = throttle.judge(work, clock.nowMs());
+      if (word.kind === "omit") return adapter.toReply(translation, null);
+      if (word.kind === "delay") await sleep(word.delayMs);
+    }
     const outcome = await orUnrecorded(
       await committer.submit(work, limitMs, await around(work.request)),
       work,

@@ -10,6 +10,7 @@ import type { FanOutGuard } from "./fan-out-guard.ts";
 import type { HostTx, Position } from "./host-store.ts";
 import type { Letter, LetterContext } from "./letter.ts";
 import { toLetter } from "./letter.ts";
+import { cutLoops } from "./loop-guard.ts";
 import type { ProjectedRecord, ReadRecord } from "./records.ts";
 import { keyOf } from "./records.ts";
 
@@ -98,7 +99,10 @@ const apply: Step = {
 const emit: Step = {
   name: "emit",
   async run(work, tx) {
-    const events = toEmittedEvents(work.processor, work.emissions, work.nowMs);
+    const { kept: events, notices: cut } = cutLoops(
+      toEmittedEvents(work.processor, work.emissions, work.nowMs),
+      work.nowMs,
+    );
     if (work.letters.length > 0) await tx.bury(work.letters);
     let allowed = events;
     if (events.length > 0) {
@@ -114,7 +118,7 @@ const emit: Step = {
       } else allowed = await withoutHeld(work, tx, events);
     }
     work.emitted = allowed.length;
-    const notices = work.letters.flatMap(({ notice }) => (notice === null ? [] : [notice]));
+    const notices = [...cut, ...work.letters.flatMap(({ notice }) => (notice === null ? [] : [notice]))];
     if (allowed.length + notices.length > 0) await tx.append([...notices, ...allowed]);
   },
 };

@@ -42,6 +42,7 @@ const environmentSchema = z.object({
   FABRIC_DESK_PORT: port.default(7412),
   FABRIC_GATE_LOCAL_FILES: flag.default(false),
   FABRIC_GATE_SPOOL_FILE: optionalText,
+  FABRIC_THROTTLE_FILE: optionalText,
   FABRIC_KAFKA_BROKERS: z
     .string()
     .transform((text) => text.split(",").map((one) => one.trim()))
@@ -101,6 +102,8 @@ export interface Config {
     readonly localFiles: boolean;
     /** Reads that pass while the database is away; one file for each gate. */
     readonly spoolFile: string | undefined;
+    /** Limits on observing events; the package brings its own. */
+    readonly throttleFile: string | undefined;
   };
   /** Where people's commands on the queue are answered. */
   readonly desk: { readonly port: number; readonly url: string | undefined };
@@ -227,6 +230,7 @@ function toConfig(one: Environment): Config {
       policyDir: one.FABRIC_POLICY_DIR,
       localFiles: one.FABRIC_GATE_LOCAL_FILES,
       spoolFile: one.FABRIC_GATE_SPOOL_FILE,
+      throttleFile: one.FABRIC_THROTTLE_FILE,
     },
     desk: { port: one.FABRIC_DESK_PORT, url: one.FABRIC_DESK_URL },
     cost: {

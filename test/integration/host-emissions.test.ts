@@ -73,6 +73,23 @@ describe("emissions", () => {
     expect((await rig.outbox()).map((one) => one.correlation_id)).toEqual(["cor_0", "cor_2", "cor_1"]);
   });
 
+  it("of a chain that goes on for ever are cut, recorded once, and the projection goes on", async () => {
+    await rig.createTopics([type]);
+    await rig.publish(
+      [modelEvent(1), modelEvent(1), modelEvent(2)].map((one) => ({ ...one, hop_count: 12 })),
+    );
+    await rig.publish([{ ...modelEvent(3), hop_count: 11 }]);
+    rig.start([teller]);
+    await untilRead(4n, "teller");
+    expect(await rig.ledger()).toMatchObject({ rows: 4 });
+    const said = await rig.outbox();
+    expect(said.map((one) => [one.type, one.correlation_id]).sort()).toEqual([
+      ["agent.tool.denied", "cor_3"],
+      ["fabric.throttle.applied", "cor_1"],
+      ["fabric.throttle.applied", "cor_2"],
+    ]);
+  });
+
   it("that only tell are not held back", async () => {
     await rig.sql.query(
       `INSERT INTO incidents.holds (hold_id, source, mode, tenant_id, scope, scope_id, kind, reason, declared_by)
