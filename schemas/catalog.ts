@@ -151,7 +151,50 @@ export const catalog = {
     summary: "the gate decides by another revision from here on",
   },
   "fabric.letter.buried": { ...control, owner: "host", summary: "an input was set aside for a person" },
-  "fabric.gap.found": { ...control, owner: "host", summary: "records that a consumer never saw are gone" },
+  "fabric.gap.found": {
+    ...control,
+    version: "1.1",
+    owner: "host",
+    summary: "records that a consumer never saw are gone",
+  },
+  "fabric.letter.redriven": {
+    ...control,
+    owner: "host",
+    summary: "an input that was set aside went through its consumer",
+  },
+  "fabric.letter.archived": { ...control, owner: "recovery", summary: "a person put a letter away for good" },
+  "fabric.redrive.requested": {
+    ...control,
+    owner: "recovery",
+    summary: "a person sends letters through their consumer again",
+  },
+  "fabric.gap.resumed": {
+    ...control,
+    owner: "recovery",
+    summary: "a person chose how a stopped partition goes on",
+  },
+  "fabric.emission.released": {
+    ...control,
+    owner: "recovery",
+    summary: "a person let events go out that were held back",
+  },
+  "fabric.emission.dropped": {
+    ...control,
+    owner: "recovery",
+    summary: "a person threw events away that were held back",
+  },
+  "fabric.publication.retried": {
+    ...control,
+    key: "tenant",
+    owner: "recovery",
+    summary: "a person put a refused event back into the outbox",
+  },
+  "fabric.publication.archived": {
+    ...control,
+    key: "tenant",
+    owner: "recovery",
+    summary: "a person put a refused event away for good",
+  },
   "fabric.cost.corrected": {
     ...control,
     key: "tenant",

@@ -459,6 +459,31 @@ export const sharedSources: readonly AvroEnum[] = [
       "tool"
     ],
     "default": "unknown"
+  },
+  {
+    "type": "enum",
+    "name": "LetterKind",
+    "namespace": "fabric",
+    "symbols": [
+      "unknown",
+      "quarantine",
+      "dead"
+    ],
+    "default": "unknown"
+  },
+  {
+    "type": "enum",
+    "name": "GapCause",
+    "namespace": "fabric",
+    "symbols": [
+      "unknown",
+      "retention",
+      "log_end_below_position",
+      "topic_missing",
+      "jump",
+      "topic_recreated"
+    ],
+    "default": "unknown"
   }
 ];
 
@@ -1760,16 +1785,7 @@ export const summarySources: Readonly<Record<EventType, AvroRecord>> = {
       },
       {
         "name": "kind",
-        "type": {
-          "type": "enum",
-          "name": "LetterKind",
-          "symbols": [
-            "unknown",
-            "quarantine",
-            "dead"
-          ],
-          "default": "unknown"
-        }
+        "type": "LetterKind"
       },
       {
         "name": "fault_kind",
@@ -1871,18 +1887,369 @@ export const summarySources: Readonly<Record<EventType, AvroRecord>> = {
       },
       {
         "name": "cause",
+        "type": "GapCause"
+      }
+    ]
+  },
+  "fabric.letter.redriven": {
+    "type": "record",
+    "name": "FabricLetterRedrivenSummary",
+    "namespace": "fabric",
+    "doc": "A letter's input went through the consumer that had set it aside, and only through that one.",
+    "fields": [
+      {
+        "name": "letter_id",
+        "type": "string"
+      },
+      {
+        "name": "redrive_id",
+        "type": "string"
+      },
+      {
+        "name": "outcome",
         "type": {
           "type": "enum",
-          "name": "GapCause",
+          "name": "RedriveOutcome",
           "symbols": [
             "unknown",
-            "retention",
-            "log_end_below_position",
-            "topic_missing",
-            "jump"
+            "processed",
+            "duplicate"
+          ],
+          "default": "unknown"
+        },
+        "doc": "duplicate: the event had been processed meanwhile."
+      },
+      {
+        "name": "consumer",
+        "type": "string"
+      },
+      {
+        "name": "consumer_version",
+        "type": "string",
+        "doc": "The version that processed it, not the one that had failed."
+      },
+      {
+        "name": "attempts",
+        "type": "int",
+        "doc": "All tries, this one included."
+      },
+      {
+        "name": "source_topic",
+        "type": "string"
+      },
+      {
+        "name": "source_partition",
+        "type": "int"
+      },
+      {
+        "name": "source_offset",
+        "type": "long"
+      },
+      {
+        "name": "source_event_id",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null
+      },
+      {
+        "name": "redriven_by",
+        "type": "string"
+      }
+    ]
+  },
+  "fabric.letter.archived": {
+    "type": "record",
+    "name": "FabricLetterArchivedSummary",
+    "namespace": "fabric",
+    "doc": "A person put a letter away for good: its input will not be processed.",
+    "fields": [
+      {
+        "name": "letter_id",
+        "type": "string"
+      },
+      {
+        "name": "kind",
+        "type": "LetterKind"
+      },
+      {
+        "name": "code",
+        "type": "string"
+      },
+      {
+        "name": "consumer",
+        "type": "string"
+      },
+      {
+        "name": "attempts",
+        "type": "int"
+      },
+      {
+        "name": "source_topic",
+        "type": "string"
+      },
+      {
+        "name": "source_partition",
+        "type": "int"
+      },
+      {
+        "name": "source_offset",
+        "type": "long"
+      },
+      {
+        "name": "source_event_id",
+        "type": [
+          "null",
+          "string"
+        ],
+        "default": null
+      },
+      {
+        "name": "archived_by",
+        "type": "string"
+      },
+      {
+        "name": "reason",
+        "type": "string",
+        "doc": "Masked."
+      }
+    ]
+  },
+  "fabric.redrive.requested": {
+    "type": "record",
+    "name": "FabricRedriveRequestedSummary",
+    "namespace": "fabric",
+    "doc": "A person sends letters of one consumer through it again.",
+    "fields": [
+      {
+        "name": "redrive_id",
+        "type": "string"
+      },
+      {
+        "name": "consumer",
+        "type": "string"
+      },
+      {
+        "name": "letters",
+        "type": "int",
+        "doc": "How many wait for it."
+      },
+      {
+        "name": "selection",
+        "type": "string",
+        "doc": "The filter as it was given, in words."
+      },
+      {
+        "name": "per_second",
+        "type": "int",
+        "doc": "At most so many letters a second."
+      },
+      {
+        "name": "is_beyond_limit",
+        "type": "boolean",
+        "doc": "Letters that had been redriven as often as a letter may were asked for by name."
+      },
+      {
+        "name": "requested_by",
+        "type": "string"
+      },
+      {
+        "name": "reason",
+        "type": "string",
+        "doc": "Masked."
+      }
+    ]
+  },
+  "fabric.gap.resumed": {
+    "type": "record",
+    "name": "FabricGapResumedSummary",
+    "namespace": "fabric",
+    "doc": "A person chose how a consumer goes on in a partition that a gap had stopped. What was lost stays lost.",
+    "fields": [
+      {
+        "name": "consumer",
+        "type": "string"
+      },
+      {
+        "name": "source_topic",
+        "type": "string"
+      },
+      {
+        "name": "source_partition",
+        "type": "int"
+      },
+      {
+        "name": "cause",
+        "type": "GapCause",
+        "doc": "Why it was stopped."
+      },
+      {
+        "name": "choice",
+        "type": {
+          "type": "enum",
+          "name": "ResumeChoice",
+          "symbols": [
+            "unknown",
+            "log_start",
+            "offset",
+            "log_end"
           ],
           "default": "unknown"
         }
+      },
+      {
+        "name": "stopped_offset",
+        "type": "long",
+        "doc": "Where the consumer stood."
+      },
+      {
+        "name": "resumed_offset",
+        "type": "long",
+        "doc": "Where it goes on."
+      },
+      {
+        "name": "resumed_by",
+        "type": "string"
+      },
+      {
+        "name": "reason",
+        "type": "string",
+        "doc": "Masked."
+      }
+    ]
+  },
+  "fabric.emission.released": {
+    "type": "record",
+    "name": "FabricEmissionReleasedSummary",
+    "namespace": "fabric",
+    "doc": "A person let events go out that a consumer's fan-out guard had held back.",
+    "fields": [
+      {
+        "name": "consumer",
+        "type": "string"
+      },
+      {
+        "name": "events",
+        "type": "int"
+      },
+      {
+        "name": "held_since_at",
+        "type": {
+          "type": "long",
+          "logicalType": "timestamp-millis"
+        }
+      },
+      {
+        "name": "held_for",
+        "type": "string",
+        "doc": "Why they were held back."
+      },
+      {
+        "name": "released_by",
+        "type": "string"
+      },
+      {
+        "name": "reason",
+        "type": "string",
+        "doc": "Masked."
+      }
+    ]
+  },
+  "fabric.emission.dropped": {
+    "type": "record",
+    "name": "FabricEmissionDroppedSummary",
+    "namespace": "fabric",
+    "doc": "A person threw events away that a consumer's fan-out guard had held back.",
+    "fields": [
+      {
+        "name": "consumer",
+        "type": "string"
+      },
+      {
+        "name": "events",
+        "type": "int"
+      },
+      {
+        "name": "held_since_at",
+        "type": {
+          "type": "long",
+          "logicalType": "timestamp-millis"
+        }
+      },
+      {
+        "name": "held_for",
+        "type": "string",
+        "doc": "Why they were held back."
+      },
+      {
+        "name": "dropped_by",
+        "type": "string"
+      },
+      {
+        "name": "reason",
+        "type": "string",
+        "doc": "Masked."
+      }
+    ]
+  },
+  "fabric.publication.retried": {
+    "type": "record",
+    "name": "FabricPublicationRetriedSummary",
+    "namespace": "fabric",
+    "doc": "A person put an event back into the outbox that the broker had refused.",
+    "fields": [
+      {
+        "name": "refused_event_id",
+        "type": "string"
+      },
+      {
+        "name": "refused_type",
+        "type": "string"
+      },
+      {
+        "name": "code",
+        "type": "string",
+        "doc": "Why it was refused."
+      },
+      {
+        "name": "retried_by",
+        "type": "string"
+      },
+      {
+        "name": "reason",
+        "type": "string",
+        "doc": "Masked."
+      }
+    ]
+  },
+  "fabric.publication.archived": {
+    "type": "record",
+    "name": "FabricPublicationArchivedSummary",
+    "namespace": "fabric",
+    "doc": "A person put an event away that the broker had refused: it will not be published.",
+    "fields": [
+      {
+        "name": "refused_event_id",
+        "type": "string"
+      },
+      {
+        "name": "refused_type",
+        "type": "string"
+      },
+      {
+        "name": "code",
+        "type": "string",
+        "doc": "Why it was refused."
+      },
+      {
+        "name": "archived_by",
+        "type": "string"
+      },
+      {
+        "name": "reason",
+        "type": "string",
+        "doc": "Masked."
       }
     ]
   },

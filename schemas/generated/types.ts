@@ -17,6 +17,10 @@ export type BreakerScope = "unknown" | "correlation" | "agent" | "tenant" | "all
 
 export type IncidentScope = "unknown" | "all" | "tenant" | "correlation" | "session" | "agent" | "user" | "tool";
 
+export type LetterKind = "unknown" | "quarantine" | "dead";
+
+export type GapCause = "unknown" | "retention" | "log_end_below_position" | "topic_missing" | "jump" | "topic_recreated";
+
 export interface Runtime {
   /** Adapter name, or fabric for our own services. */
   kind: string;
@@ -481,8 +485,6 @@ export interface FabricPolicyActivatedSummary {
   activated_by: string;
 }
 
-export type LetterKind = "unknown" | "quarantine" | "dead";
-
 export type FaultKind = "unknown" | "transient" | "poison" | "refused" | "unknown_effect" | "fatal";
 
 /** An input was set aside: quarantine could not be understood, dead could not be processed. */
@@ -504,8 +506,6 @@ export interface FabricLetterBuriedSummary {
   accountable: string;
 }
 
-export type GapCause = "unknown" | "retention" | "log_end_below_position" | "topic_missing" | "jump";
-
 /** A consumer stopped a partition because records that it never saw are gone. */
 export interface FabricGapFoundSummary {
   consumer: string;
@@ -514,6 +514,124 @@ export interface FabricGapFoundSummary {
   expected_offset: bigint;
   found_offset: bigint;
   cause: GapCause;
+}
+
+export type RedriveOutcome = "unknown" | "processed" | "duplicate";
+
+/** A letter's input went through the consumer that had set it aside, and only through that one. */
+export interface FabricLetterRedrivenSummary {
+  letter_id: string;
+  redrive_id: string;
+  /** duplicate: the event had been processed meanwhile. */
+  outcome: RedriveOutcome;
+  consumer: string;
+  /** The version that processed it, not the one that had failed. */
+  consumer_version: string;
+  /** All tries, this one included. */
+  attempts: number;
+  source_topic: string;
+  source_partition: number;
+  source_offset: bigint;
+  source_event_id: null | string;
+  redriven_by: string;
+}
+
+/** A person put a letter away for good: its input will not be processed. */
+export interface FabricLetterArchivedSummary {
+  letter_id: string;
+  kind: LetterKind;
+  code: string;
+  consumer: string;
+  attempts: number;
+  source_topic: string;
+  source_partition: number;
+  source_offset: bigint;
+  source_event_id: null | string;
+  archived_by: string;
+  /** Masked. */
+  reason: string;
+}
+
+/** A person sends letters of one consumer through it again. */
+export interface FabricRedriveRequestedSummary {
+  redrive_id: string;
+  consumer: string;
+  /** How many wait for it. */
+  letters: number;
+  /** The filter as it was given, in words. */
+  selection: string;
+  /** At most so many letters a second. */
+  per_second: number;
+  /** Letters that had been redriven as often as a letter may were asked for by name. */
+  is_beyond_limit: boolean;
+  requested_by: string;
+  /** Masked. */
+  reason: string;
+}
+
+export type ResumeChoice = "unknown" | "log_start" | "offset" | "log_end";
+
+/** A person chose how a consumer goes on in a partition that a gap had stopped. What was lost stays lost. */
+export interface FabricGapResumedSummary {
+  consumer: string;
+  source_topic: string;
+  source_partition: number;
+  /** Why it was stopped. */
+  cause: GapCause;
+  choice: ResumeChoice;
+  /** Where the consumer stood. */
+  stopped_offset: bigint;
+  /** Where it goes on. */
+  resumed_offset: bigint;
+  resumed_by: string;
+  /** Masked. */
+  reason: string;
+}
+
+/** A person let events go out that a consumer's fan-out guard had held back. */
+export interface FabricEmissionReleasedSummary {
+  consumer: string;
+  events: number;
+  held_since_at: EpochMs;
+  /** Why they were held back. */
+  held_for: string;
+  released_by: string;
+  /** Masked. */
+  reason: string;
+}
+
+/** A person threw events away that a consumer's fan-out guard had held back. */
+export interface FabricEmissionDroppedSummary {
+  consumer: string;
+  events: number;
+  held_since_at: EpochMs;
+  /** Why they were held back. */
+  held_for: string;
+  dropped_by: string;
+  /** Masked. */
+  reason: string;
+}
+
+/** A person put an event back into the outbox that the broker had refused. */
+export interface FabricPublicationRetriedSummary {
+  refused_event_id: string;
+  refused_type: string;
+  /** Why it was refused. */
+  code: string;
+  retried_by: string;
+  /** Masked. */
+  reason: string;
+}
+
+/** A person put an event away that the broker had refused: it will not be published. */
+export interface FabricPublicationArchivedSummary {
+  refused_event_id: string;
+  refused_type: string;
+  /** Why it was refused. */
+  code: string;
+  archived_by: string;
+  /** Masked. */
+  reason: string;
 }
 
 /** A person corrects the ledger by a new entry; no entry is ever changed. */
@@ -750,6 +868,14 @@ export interface Summaries {
   "fabric.policy.activated": FabricPolicyActivatedSummary;
   "fabric.letter.buried": FabricLetterBuriedSummary;
   "fabric.gap.found": FabricGapFoundSummary;
+  "fabric.letter.redriven": FabricLetterRedrivenSummary;
+  "fabric.letter.archived": FabricLetterArchivedSummary;
+  "fabric.redrive.requested": FabricRedriveRequestedSummary;
+  "fabric.gap.resumed": FabricGapResumedSummary;
+  "fabric.emission.released": FabricEmissionReleasedSummary;
+  "fabric.emission.dropped": FabricEmissionDroppedSummary;
+  "fabric.publication.retried": FabricPublicationRetriedSummary;
+  "fabric.publication.archived": FabricPublicationArchivedSummary;
   "fabric.cost.corrected": FabricCostCorrectedSummary;
   "fabric.cost.closed": FabricCostClosedSummary;
   "fabric.cost.anomalous": FabricCostAnomalousSummary;

@@ -35,6 +35,7 @@ import { startProcessors } from "./start-processors.ts";
 import { startRelay } from "./start-relay.ts";
 import { startSealer } from "./start-sealer.ts";
 import { tail } from "./tail.ts";
+import { recoveryActions } from "./recovery-actions.ts";
 import { sqlActions } from "./sql-actions.ts";
 import { takeoverActions } from "./takeover-actions.ts";
 import { loadThrottle } from "./load-throttle.ts";
@@ -69,6 +70,7 @@ export function createActions(place: Place, runs: RunPlace = processesOfRuns(pla
     ...costActions(place, configOf),
     ...evalActions(configOf),
     ...takeoverActions(configOf),
+    ...recoveryActions(configOf),
     ...sqlActions(place, configOf),
     ...workshopActions(place, configOf),
     ...replayActions(place, configOf, runs),

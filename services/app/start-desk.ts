@@ -3,13 +3,16 @@ import { loadEvidence } from "../../processors/takeover/queries.ts";
 import { createDesk } from "../desk/server.ts";
 import { systemClock } from "../platform/clock.ts";
 import { requireSetting } from "../platform/config.ts";
+import { createKafkaOffsets } from "../platform/kafka-offsets.ts";
+import { recoveryAccess, registerRecoveryRoutes } from "../recovery/routes.ts";
 import { loadCorrectedCall } from "./corrected-call.ts";
 import { createLocalAuthenticator } from "./local-authenticator.ts";
 import type { RunningService, Surroundings } from "./wiring.ts";
-import { codecWhenRegistered, registryOf, serviceDatabase } from "./wiring.ts";
+import { codecWhenRegistered, kafkaEndpoint, registryOf, serviceDatabase } from "./wiring.ts";
 
 /** People are few and slow; one more for the watch. */
 const deskConnections = 4;
+const recoveryConnections = 3;
 
 /** Starts the desk; it listens when schema ids are loaded. */
 export async function startDesk(around: Surroundings, signal: AbortSignal): Promise<RunningService> {
@@ -29,6 +32,8 @@ export async function startDesk(around: Surroundings, signal: AbortSignal): Prom
     log,
   });
   const database = serviceDatabase(config, "desk", { maxConnections: deskConnections });
+  const recovery = serviceDatabase(config, "recovery", { maxConnections: recoveryConnections });
+  const offsets = createKafkaOffsets({ endpoint: kafkaEndpoint(config, "fabric-recovery"), log });
   const registry = registryOf(config);
   const codec = await codecWhenRegistered(database, registry, log, signal);
   const probes = {
@@ -49,6 +54,19 @@ export async function startDesk(around: Surroundings, signal: AbortSignal): Prom
     loadCorrectedCall,
     loadBookedMonths,
     probes,
+    mounts: [
+      {
+        access: recoveryAccess,
+        register: (app) =>
+          registerRecoveryRoutes(app, {
+            database: recovery,
+            codec,
+            clock: systemClock,
+            environment: config.environment,
+            offsets,
+          }),
+      },
+    ],
   });
   const address = await desk.app.listen({ host: config.http.host, port: config.desk.port });
   return {
@@ -58,6 +76,8 @@ export async function startDesk(around: Surroundings, signal: AbortSignal): Prom
     async close() {
       await desk.close();
       registry.close();
+      await offsets.close();
+      await recovery.end();
       await database.end();
     },
   };

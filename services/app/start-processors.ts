@@ -49,12 +49,14 @@ export async function startProcessors(
       types: processor.topics,
     });
   }
+  const keys = openTenantKeys(database, kek);
   const host = startHost({
     processors,
     endpoint: kafkaEndpoint(config, "fabric-host"),
     database,
     codec,
-    sealer: createVaultLetterSealer(openTenantKeys(database, kek)),
+    sealer: createVaultLetterSealer(keys),
+    letterKeys: keys,
     metrics: around.metrics,
     log,
     clock: systemClock,

@@ -39,6 +39,20 @@ export interface HoldTarget {
   readonly tool: string | undefined;
 }
 
+export type LetterKind = "dead" | "quarantine";
+
+/** Which letters a command is about; undefined: it does not matter. */
+export interface LetterSelection {
+  readonly kind: LetterKind;
+  readonly processor: string | undefined;
+  readonly topic: string | undefined;
+  readonly code: string | undefined;
+  readonly tenant: string | undefined;
+  readonly olderThanMs: number | undefined;
+  readonly newerThanMs: number | undefined;
+  readonly ids: readonly string[] | undefined;
+}
+
 /** What a person does with an item of the queue. */
 export type TakeoverDeed =
   | { readonly kind: "claim" }
@@ -165,6 +179,57 @@ export interface Actions {
       score: number | undefined;
       note: string | undefined;
     } & AsPerson,
+  ): Promise<Report>;
+  lettersList(
+    common: Common,
+    options: {
+      selection: LetterSelection;
+      state: string | undefined;
+      /** Single letters instead of causes. */
+      each: boolean;
+      limit: number;
+    } & AsPerson,
+  ): Promise<Report>;
+  lettersShow(common: Common, options: { id: string } & AsPerson): Promise<Report>;
+  lettersRedrive(
+    common: Common,
+    options: {
+      selection: LetterSelection;
+      dryRun: boolean;
+      perSecond: number;
+      beyondLimit: boolean;
+      detach: boolean;
+      reason: string;
+    } & AsPerson,
+  ): Promise<Report>;
+  lettersArchive(
+    common: Common,
+    options: { selection: LetterSelection; dryRun: boolean; reason: string } & AsPerson,
+  ): Promise<Report>;
+  redrivesList(
+    common: Common,
+    options: { ids: readonly string[]; limit: number } & AsPerson,
+  ): Promise<Report>;
+  gapsList(common: Common, options: AsPerson): Promise<Report>;
+  gapsResume(
+    common: Common,
+    options: {
+      consumer: string;
+      topic: string;
+      partition: number;
+      from: "log_start" | "log_end" | number;
+      reason: string;
+    } & AsPerson,
+  ): Promise<Report>;
+  emissionsList(common: Common, options: AsPerson): Promise<Report>;
+  emissionsEnd(
+    common: Common,
+    options: { consumer: string; choice: "release" | "drop"; reason: string } & AsPerson,
+  ): Promise<Report>;
+  parkedList(common: Common, options: { archived: boolean; limit: number } & AsPerson): Promise<Report>;
+  parkedEnd(
+    common: Common,
+    options: { ids: readonly string[]; choice: "retry" | "archive"; reason: string } & AsPerson,
   ): Promise<Report>;
   evalList(
     common: Common,

@@ -11,6 +11,7 @@ import { addPolicyCommands } from "./policy-commands.ts";
 import { addReplayCommands } from "./replay-commands.ts";
 import type { ExitCode } from "./report.ts";
 import type { Screen } from "./screen.ts";
+import { addRecoveryCommands } from "./recovery-commands.ts";
 import { addSqlCommands, addWorkshopCommands } from "./sql-commands.ts";
 import { addTakeoverCommands } from "./takeover-commands.ts";
 
@@ -223,6 +224,7 @@ export async function runCommandLine(
   addCostCommands(program, actions, action);
   addEvalCommands(program, actions, action);
   addTakeoverCommands(program, actions, action);
+  addRecoveryCommands(program, actions, action);
   addSqlCommands(program, actions, action);
   addWorkshopCommands(program, actions, action);
   addReplayCommands(program, actions, action);

@@ -1,6 +1,6 @@
 import type { Authenticator } from "../platform/auth.ts";
 import { createHttpServer } from "../platform/http.ts";
-import type { HttpServer, Probe } from "../platform/http.ts";
+import type { AccessTable, HttpServer, Probe } from "../platform/http.ts";
 import type { Log } from "../platform/log.ts";
 import type { Metrics } from "../platform/metrics.ts";
 import type { LoadBookedMonths } from "./close-month.ts";
@@ -19,8 +19,16 @@ export interface DeskOptions extends DeskDeps {
   readonly loadCorrectedCall: LoadCorrectedCall;
   readonly loadBookedMonths: LoadBookedMonths;
   readonly probes: Readonly<Record<string, Probe>>;
+  /** Routes of other rooms that people ask for at the same address. */
+  readonly mounts?: readonly Mount[];
   /** Between two looks at due times. */
   readonly watchEveryMs?: number;
+}
+
+/** Routes with who may call them; whoever makes them has given them what they need. */
+export interface Mount {
+  readonly access: AccessTable;
+  register(app: HttpServer): void;
 }
 
 /** What people do by hand, over HTTP, and the watch over due times. */
@@ -38,12 +46,16 @@ export function createDesk(options: DeskOptions): Desk {
     log: options.log,
     metrics: options.metrics,
     authenticator: options.authenticator,
-    access: { ...deskAccess, ...costAccess },
+    access: Object.assign(
+      { ...deskAccess, ...costAccess },
+      ...(options.mounts ?? []).map((one) => one.access),
+    ) as AccessTable,
     probes: options.probes,
     bodyLimitBytes,
   });
   registerDeskRoutes(app, options);
   registerCostRoutes(app, options);
+  for (const one of options.mounts ?? []) one.register(app);
   const watch = startSlaWatch(options, options.watchEveryMs);
   return {
     app,

@@ -31,6 +31,8 @@ export interface Work {
   changes: readonly unknown[];
   /** Filled in by whoever sets a record aside. */
   letters: Letter[];
+  /** What the host itself says with this slice; filled in before `emit`. */
+  notices: readonly Envelope[];
   /** Filled in by `apply`. */
   emissions: readonly Emission[];
   /** Filled in by `emit`. */
@@ -65,8 +67,10 @@ const claim: Step = {
 };
 
 /** The same id twice in one batch: the first one in order is the event, `delete` lets the second one fail. */
-const firstOfEach = <T extends ProjectedRecord>(events: readonly T[], fresh: Set<string>): readonly T[] =>
-  events.filter(({ eventUuid }) => fresh.delete(eventUuid));
+export const firstOfEach = <T extends ProjectedRecord>(
+  events: readonly T[],
+  fresh: Set<string>,
+): readonly T[] => events.filter(({ eventUuid }) => fresh.delete(eventUuid));
 
 /**
  * What the claimed events amount to. The processor's pure half ran when they were read; its throws are buried here, and
@@ -74,7 +78,7 @@ const firstOfEach = <T extends ProjectedRecord>(events: readonly T[], fresh: Set
  * INVARIANT: an event that is buried is claimed too, so that its copy is a duplicate
  * (test/integration/host-faults.test.ts "writes one letter and one notice about an event that is published twice, …").
  */
-const project: Step = {
+export const project: Step = {
   name: "project",
   run(work) {
     const changes: unknown[] = [];
@@ -88,7 +92,7 @@ const project: Step = {
   },
 };
 
-const apply: Step = {
+export const apply: Step = {
   name: "apply",
   async run(work, tx) {
     if (work.changes.length > 0) work.emissions = await work.processor.apply(tx.projection, work.changes);
@@ -96,7 +100,7 @@ const apply: Step = {
 };
 
 /** Letters, then events, in one append: its locks are taken as late as can be. */
-const emit: Step = {
+export const emit: Step = {
   name: "emit",
   async run(work, tx) {
     const { kept: events, notices: cut } = cutLoops(
@@ -118,7 +122,11 @@ const emit: Step = {
       } else allowed = await withoutHeld(work, tx, events);
     }
     work.emitted = allowed.length;
-    const notices = [...cut, ...work.letters.flatMap(({ notice }) => (notice === null ? [] : [notice]))];
+    const notices = [
+      ...cut,
+      ...work.notices,
+      ...work.letters.flatMap(({ notice }) => (notice === null ? [] : [notice])),
+    ];
     if (allowed.length + notices.length > 0) await tx.append([...notices, ...allowed]);
   },
 };
@@ -151,7 +159,7 @@ const watermark: Step = {
 };
 
 /** The boundary: the transaction commits when it is reached. A planted step here fails just before the commit. */
-const commit: Step = { name: "commit", run: () => Promise.resolve() };
+export const commit: Step = { name: "commit", run: () => Promise.resolve() };
 
 /** After the commit: what the group knows may lag behind the database, never run ahead of it. */
 const offset: Step = {

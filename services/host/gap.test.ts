@@ -7,6 +7,17 @@ describe("findGap", () => {
     expect(findGap(5n, { earliest: 5n, latest: 5n })).toBeNull();
     expect(findGap(0n, { earliest: 0n, latest: 0n })).toBeNull();
   });
+  it("takes a topic that was made anew for a gap, also when its log is longer than the position", () => {
+    const ends = { earliest: 0n, latest: 9n };
+    expect(findGap(5n, { ...ends, topicId: "b" }, "a")).toEqual({
+      cause: "topic_recreated",
+      expectedOffset: 5n,
+      foundOffset: 0n,
+    });
+    expect(findGap(5n, { ...ends, topicId: "a" }, "a")).toBeNull();
+    expect(findGap(5n, { ...ends, topicId: null }, "a")).toBeNull();
+    expect(findGap(5n, { ...ends, topicId: "b" }, null)).toBeNull();
+  });
   it("tells records that retention took from a log that ends too early", () => {
     expect(findGap(5n, { earliest: 6n, latest: 9n })).toEqual({
       cause: "retention",

@@ -7,11 +7,23 @@ export interface Gap {
   readonly foundOffset: bigint;
 }
 
-/** Compares a position with what the log holds; null when every record from the position on is there. */
-export function findGap(
-  position: bigint,
-  ends: { readonly earliest: bigint; readonly latest: bigint },
-): Gap | null {
+/** What the broker says of one partition right now. */
+export interface LogState {
+  readonly earliest: bigint;
+  readonly latest: bigint;
+  /** Kafka's id of the topic; null when the broker gives none. */
+  readonly topicId?: string | null;
+}
+
+/**
+ * Compares a position with what the log holds; null when every record from the position on is there. `knownTopicId` is the
+ * topic that the position belongs to: in a log that was made anew no offset means what it did, however long the log is.
+ */
+export function findGap(position: bigint, ends: LogState, knownTopicId: string | null = null): Gap | null {
+  const { topicId = null } = ends;
+  if (knownTopicId !== null && topicId !== null && topicId !== knownTopicId) {
+    return { cause: "topic_recreated", expectedOffset: position, foundOffset: ends.earliest };
+  }
   if (ends.earliest > position) {
     return { cause: "retention", expectedOffset: position, foundOffset: ends.earliest };
   }

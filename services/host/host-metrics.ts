@@ -7,6 +7,7 @@ export interface HostMetrics {
   duplicates(partition: TopicPartition, count: number, why: "inbox" | "watermark"): void;
   skipped(partition: TopicPartition, count: number, why: "tombstone" | "own_letter"): void;
   letters(kind: "quarantine" | "dead", code: string): void;
+  redriven(outcome: "processed" | "duplicate" | "failed" | "skipped", count: number): void;
   batch(records: number, commitMs: number): void;
   retries(code: string): void;
   fenced(): void;
@@ -38,6 +39,10 @@ export function createHostMetrics(metrics: Metrics, processor: string): HostMetr
     "processor",
     "kind",
     "code",
+  ]);
+  const redriven = metrics.counter("fabric_host_redriven_total", "letters that were tried again", [
+    "processor",
+    "outcome",
   ]);
   const batch = metrics.histogram(
     "fabric_host_batch_records",
@@ -84,6 +89,7 @@ export function createHostMetrics(metrics: Metrics, processor: string): HostMetr
     duplicates: (partition, count, why) => duplicates.add({ ...label(partition), why }, count),
     skipped: (partition, count, why) => skipped.add({ ...label(partition), why }, count),
     letters: (kind, code) => letters.add({ processor, kind, code }),
+    redriven: (outcome, count) => redriven.add({ processor, outcome }, count),
     batch(records, commitMs) {
       batch.observe(records, { processor });
       commit.observe(commitMs / 1_000, { processor });

@@ -8,6 +8,8 @@ import type { Letter } from "./letter.ts";
 export interface Position extends TopicPartition {
   readonly nextOffset: bigint;
   readonly epoch: bigint;
+  /** Kafka's id of the topic that it stands in; null when nobody has told it. */
+  readonly topicId: string | null;
   /** Why a person has to look before it goes on; null while it runs. */
   readonly stoppedCause: string | null;
 }
@@ -39,12 +41,14 @@ export interface HostStore {
   transaction<T>(work: (tx: HostTx) => Promise<T>): Promise<T>;
   /**
    * Takes partitions over: the epoch of each rises, so that whoever had it can commit nothing more. One that was never
-   * read begins at its earliest offset.
+   * read begins at its earliest offset; one that knows no topic id takes the one that is given.
    */
   takePositions(
     owner: string,
-    partitions: readonly (TopicPartition & { readonly earliest: bigint })[],
+    partitions: readonly (TopicPartition & { readonly earliest: bigint; readonly topicId: string | null })[],
   ): Promise<readonly Position[]>;
   /** Stops a partition for a gap and publishes the finding, once; false when it was stopped for it before. */
   stopForGap(position: Position, gap: Gap, finding: Envelope): Promise<boolean>;
+  /** Where the processor stands in a topic, whoever has its partitions: those that are not stopped. */
+  runningIn(topic: string): Promise<readonly Position[]>;
 }

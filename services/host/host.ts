@@ -13,6 +13,7 @@ import type { Metrics } from "../platform/metrics.ts";
 import type { EventEncoder } from "../platform/outbox.ts";
 import { notifyOutbox } from "../platform/outbox.ts";
 import type { Database } from "../platform/postgres.ts";
+import type { TenantKeys } from "../platform/vault-seal.ts";
 import type { Step } from "./batch-steps.ts";
 import { liveSteps } from "./batch-steps.ts";
 import type { FanOutLimit } from "./fan-out-guard.ts";
@@ -24,6 +25,8 @@ import type { LetterSealer } from "./letter-sealer.ts";
 import { createPostgresHostStore } from "./postgres-host-store.ts";
 import type { HostHealth, HostTimings } from "./processor-host.ts";
 import { ProcessorHost } from "./processor-host.ts";
+import { createRedriveStore } from "./redrive-store.ts";
+import { Redriver } from "./redriver.ts";
 import type { EventDecoder } from "./records.ts";
 
 /** How often old inbox rows are looked for. */
@@ -40,6 +43,9 @@ export interface HostOptions {
   readonly publishes?: boolean;
   readonly codec: EventEncoder & EventDecoder;
   readonly sealer: LetterSealer;
+  /** Opens the bytes of letters that a person sends through again; without it nothing is redriven here. */
+  readonly letterKeys?: TenantKeys;
+  readonly redrivePollMs?: number;
   readonly metrics: Metrics;
   readonly log: Log;
   readonly clock: Clock;
@@ -100,35 +106,49 @@ export function startHost(options: HostOptions): Host {
           : { heartbeatIntervalMs: options.heartbeatIntervalMs }),
       }));
 
+  const redrivers: Redriver[] = [];
   const hosts = new Map(
     options.processors.map((processor) => {
       const log = options.log.child({ processor: processor.name });
-      const host = new ProcessorHost({
+      const storeOptions = {
+        database,
         processor,
-        consumer: openConsumer((options.groupPrefix ?? "") + processor.name, log),
-        offsets,
-        store: createPostgresHostStore({
-          database,
-          processor,
-          encoder: options.codec,
-          sealer: options.sealer,
-          ...(options.schemaOf === undefined ? {} : { schemaOf: options.schemaOf }),
-          ...(options.publishes === undefined ? {} : { publishes: options.publishes }),
-        }),
+        encoder: options.codec,
+        sealer: options.sealer,
+        ...(options.schemaOf === undefined ? {} : { schemaOf: options.schemaOf }),
+        ...(options.publishes === undefined ? {} : { publishes: options.publishes }),
+      };
+      const shared = {
+        processor,
         decoder: options.codec,
         metrics: createHostMetrics(options.metrics, processor.name),
         guard: new FanOutGuard(options.fanOutLimit ?? defaultFanOutLimit),
-        steps: options.steps ?? liveSteps,
         clock,
         log,
         random: options.random ?? Math.random,
         owner,
         environment: options.environment,
         topicPrefix: options.topicPrefix,
-        ...(options.timings === undefined ? {} : { timings: options.timings }),
         ...(options.publishes === false ? {} : { wakeRelay: () => notifyOutbox(database) }),
+      };
+      const host = new ProcessorHost({
+        ...shared,
+        consumer: openConsumer((options.groupPrefix ?? "") + processor.name, log),
+        offsets,
+        store: createPostgresHostStore(storeOptions),
+        steps: options.steps ?? liveSteps,
+        ...(options.timings === undefined ? {} : { timings: options.timings }),
       });
       host.start();
+      if (options.letterKeys !== undefined) {
+        const redriver = new Redriver({
+          ...shared,
+          store: createRedriveStore({ ...storeOptions, keys: options.letterKeys }),
+          ...(options.redrivePollMs === undefined ? {} : { pollMs: options.redrivePollMs }),
+        });
+        redriver.start();
+        redrivers.push(redriver);
+      }
       return [processor.name, host] as const;
     }),
   );
@@ -143,7 +163,7 @@ export function startHost(options: HostOptions): Host {
     health: () => new Map([...hosts].map(([name, host]) => [name, host.health()])),
     async stop() {
       clearInterval(pruning);
-      await Promise.all([...hosts.values()].map((host) => host.stop()));
+      await Promise.all([...hosts.values(), ...redrivers].map((one) => one.stop()));
       if (options.offsets === undefined) await offsets.close();
     },
   };

@@ -49,6 +49,15 @@ export interface LetterContext {
   readonly type: EventType;
   readonly environment: string;
   readonly nowMs: number;
+  /** What became of the record before: it was a letter already, and a redrive brings it back. */
+  readonly earlier?: (record: LogRecord) => EarlierTries | null;
+}
+
+/** Tries that a letter has behind it. */
+export interface EarlierTries {
+  readonly attempts: number;
+  /** How many of them were redrives. */
+  readonly redrives: number;
 }
 
 /** Who owns the letter about an event, or about a record that could not be read. */
@@ -60,10 +69,12 @@ export function toLetter(
   record: LogRecord,
   event: Envelope | null,
   fault: Fault,
-  attempts: number,
+  tries: number,
   context: LetterContext,
 ): Letter {
   const { processor, source, type } = context;
+  const earlier = context.earlier?.(record) ?? null;
+  const attempts = tries + (earlier?.attempts ?? 0);
   const id = derivedUuid(
     `letter/${processor.name}/${source.topic}/${source.partition}/${record.offset}/${record.timestampMs}`,
   );
@@ -107,7 +118,8 @@ export function toLetter(
               accountable,
             }),
             {
-              eventId: `evt_${derivedUuid(`letter-event/${id}`)}`,
+              // Each return of a letter is a fact of its own; the letter is the same.
+              eventId: `evt_${derivedUuid(`letter-event/${id}${earlier === null ? "" : `/${String(earlier.redrives + 1)}`}`)}`,
               recordedAtMs: context.nowMs,
               tenantId,
               environment: context.environment,

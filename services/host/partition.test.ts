@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { lagOf, newPartition } from "./partition.ts";
 
-const position = { topic: "t", partition: 0, nextOffset: 10n, epoch: 1n, stoppedCause: null };
+const position = { topic: "t", partition: 0, nextOffset: 10n, epoch: 1n, topicId: null, stoppedCause: null };
 
 describe("lagOf", () => {
   it("is zero in both when nothing is left to read, however old the last record", () => {

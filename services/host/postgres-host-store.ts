@@ -2,7 +2,6 @@ import type { Processor } from "../../processors/kit/processor.ts";
 import type { Envelope } from "../../schemas/envelope.ts";
 import type { EventEncoder } from "../platform/outbox.ts";
 import { appendOutbox, toOutboxRows } from "../platform/outbox.ts";
-import type { TopicPartition } from "../platform/kafka-consumer.ts";
 import type { Database, Tx } from "../platform/postgres.ts";
 import type { SchemaOf } from "./host-schema.ts";
 import { liveSchemas, quoteIdentifier, quotedHostSchema } from "./host-schema.ts";
@@ -36,11 +35,69 @@ export function createPostgresHostStore(options: PostgresHostStoreOptions): Host
   const { database, encoder, sealer } = options;
   const processor = options.processor.name;
   const publishes = options.publishes ?? true;
+  const host = quotedHostSchema(options.schemaOf ?? liveSchemas);
+  const toHostTx = hostTxOf(options);
+
+  return {
+    prepareLetters: (tenantIds) => sealer.open(tenantIds),
+    transaction: (work) => database.transaction((tx) => work(toHostTx(tx))),
+    async takePositions(owner, partitions) {
+      const taken = await database.query<PositionRow>({
+        name: "host-take-positions",
+        text: `INSERT INTO ${host}.watermarks AS w (processor, topic, partition, next_offset, owner, topic_id)
+          SELECT $1, p.topic, p.partition, p.earliest, $2, p.topic_id
+          FROM unnest($3::text[], $4::int[], $5::bigint[], $6::text[]) AS p(topic, partition, earliest, topic_id)
+          ORDER BY p.topic, p.partition
+          ON CONFLICT (processor, topic, partition) DO UPDATE
+            SET epoch = w.epoch + 1, owner = excluded.owner, updated_at = clock_timestamp(),
+              topic_id = coalesce(w.topic_id, excluded.topic_id), stopped_cause = nullif(w.stopped_cause, $7),
+              stopped_at = CASE WHEN w.stopped_cause = $7 THEN NULL ELSE w.stopped_at END
+          RETURNING topic, partition, next_offset, epoch, topic_id, stopped_cause`,
+        values: [
+          processor,
+          owner,
+          partitions.map(({ topic }) => topic),
+          partitions.map(({ partition }) => partition),
+          partitions.map(({ earliest }) => earliest),
+          partitions.map(({ topicId }) => topicId),
+          promotedCause + options.processor.version,
+        ],
+      });
+      return taken.rows.map(toPosition);
+    },
+    stopForGap: (position, gap, finding) =>
+      database.transaction(async (tx) => {
+        const stopped = await tx.query({
+          name: "host-stop-partition",
+          text: `UPDATE ${host}.watermarks SET stopped_cause = $1, stopped_at = clock_timestamp()
+            WHERE processor = $2 AND topic = $3 AND partition = $4 AND epoch = $5 AND stopped_cause IS NULL`,
+          values: [gap.cause, processor, position.topic, position.partition, position.epoch],
+        });
+        if (stopped.rowCount === 0) return false;
+        if (publishes) await appendOutbox(tx, toOutboxRows(encoder, [finding]));
+        return true;
+      }),
+    async runningIn(topic) {
+      const found = await database.query<PositionRow>({
+        name: "host-running-in",
+        text: `SELECT topic, partition, next_offset, epoch, topic_id, stopped_cause FROM ${host}.watermarks
+          WHERE processor = $1 AND topic = $2 AND stopped_cause IS NULL ORDER BY partition`,
+        values: [processor, topic],
+      });
+      return found.rows.map(toPosition);
+    },
+  };
+}
+
+/** What a batch does to the database, over a transaction that somebody opened. */
+export function hostTxOf(options: Omit<PostgresHostStoreOptions, "database">): (tx: Tx) => HostTx {
+  const { encoder, sealer } = options;
+  const publishes = options.publishes ?? true;
+  const processor = options.processor.name;
   const schemaOf = options.schemaOf ?? liveSchemas;
   const host = quotedHostSchema(schemaOf);
   const ownPath = `${quoteIdentifier(schemaOf(processor))}, `;
-
-  const toHostTx = (tx: Tx): HostTx => ({
+  return (tx) => ({
     projection: { query: (statement, values) => tx.query(statement, values) },
     async claimEvents(eventUuids) {
       const claimed = await tx.query<{ fresh: string[] | null }>({
@@ -141,46 +198,6 @@ export function createPostgresHostStore(options: PostgresHostStoreOptions): Host
       if (publishes) await appendOutbox(tx, toOutboxRows(encoder, events));
     },
   });
-
-  return {
-    prepareLetters: (tenantIds) => sealer.open(tenantIds),
-    transaction: (work) => database.transaction((tx) => work(toHostTx(tx))),
-    async takePositions(owner, partitions) {
-      const taken = await database.query<PositionRow>({
-        name: "host-take-positions",
-        text: `INSERT INTO ${host}.watermarks AS w (processor, topic, partition, next_offset, owner)
-          SELECT $1, p.topic, p.partition, p.earliest, $2
-          FROM unnest($3::text[], $4::int[], $5::bigint[]) AS p(topic, partition, earliest)
-          ORDER BY p.topic, p.partition
-          ON CONFLICT (processor, topic, partition) DO UPDATE
-            SET epoch = w.epoch + 1, owner = excluded.owner, updated_at = clock_timestamp(),
-              stopped_cause = nullif(w.stopped_cause, $6),
-              stopped_at = CASE WHEN w.stopped_cause = $6 THEN NULL ELSE w.stopped_at END
-          RETURNING topic, partition, next_offset, epoch, stopped_cause`,
-        values: [
-          processor,
-          owner,
-          partitions.map(({ topic }) => topic),
-          partitions.map(({ partition }) => partition),
-          partitions.map(({ earliest }) => earliest),
-          promotedCause + options.processor.version,
-        ],
-      });
-      return taken.rows.map(toPosition);
-    },
-    stopForGap: (position, gap, finding) =>
-      database.transaction(async (tx) => {
-        const stopped = await tx.query({
-          name: "host-stop-partition",
-          text: `UPDATE ${host}.watermarks SET stopped_cause = $1, stopped_at = clock_timestamp()
-            WHERE processor = $2 AND topic = $3 AND partition = $4 AND epoch = $5 AND stopped_cause IS NULL`,
-          values: [gap.cause, processor, position.topic, position.partition, position.epoch],
-        });
-        if (stopped.rowCount === 0) return false;
-        if (publishes) await appendOutbox(tx, toOutboxRows(encoder, [finding]));
-        return true;
-      }),
-  };
 }
 
 interface PositionRow {
@@ -188,6 +205,7 @@ interface PositionRow {
   readonly partition: number;
   readonly next_offset: bigint;
   readonly epoch: bigint;
+  readonly topic_id: string | null;
   readonly stopped_cause: string | null;
 }
 
@@ -197,60 +215,7 @@ function toPosition(row: PositionRow): Position {
     partition: row.partition,
     nextOffset: row.next_offset,
     epoch: row.epoch,
+    topicId: row.topic_id,
     stoppedCause: row.stopped_cause,
   };
-}
-
-/** A person's choice after a gap: go on at `nextOffset`, knowing that what was lost stays lost. */
-export async function resumePartition(
-  database: Pick<Database, "query">,
-  processor: string,
-  { topic, partition }: TopicPartition,
-  nextOffset: bigint,
-  schemaOf: SchemaOf = liveSchemas,
-): Promise<boolean> {
-  const host = quotedHostSchema(schemaOf);
-  const resumed = await database.query(
-    `UPDATE ${host}.watermarks SET next_offset = $1, epoch = epoch + 1, stopped_cause = NULL, stopped_at = NULL,
-        updated_at = clock_timestamp()
-      WHERE processor = $2 AND topic = $3 AND partition = $4 AND stopped_cause IS NOT NULL`,
-    [nextOffset, processor, topic, partition],
-  );
-  return resumed.rowCount === 1;
-}
-
-/** A person's choice after the fan-out guard: publish what was held back, oldest first, and hold nothing more. */
-export async function releaseHeldEmissions(
-  database: Database,
-  processor: string,
-  schemaOf: SchemaOf = liveSchemas,
-): Promise<number> {
-  const host = quotedHostSchema(schemaOf);
-  return database.transaction(async (tx) => {
-    const held = await tx.query<HeldRow>(
-      `SELECT event_id, type, tenant_id, ordering_key, payload, headers FROM ${host}.take_held_emissions($1)`,
-      [processor],
-    );
-    await appendOutbox(
-      tx,
-      held.rows.map((row) => ({
-        id: row.event_id,
-        type: row.type,
-        key: row.ordering_key,
-        tenantId: row.tenant_id,
-        payload: row.payload,
-        headers: row.headers,
-      })),
-    );
-    return held.rowCount;
-  });
-}
-
-interface HeldRow {
-  readonly event_id: string;
-  readonly type: string;
-  readonly tenant_id: string;
-  readonly ordering_key: string;
-  readonly payload: Buffer;
-  readonly headers: Record<string, string>;
 }

@@ -32,7 +32,7 @@ export class HostDied extends Error {
 export async function runSlice(
   work: Work,
   steps: readonly Step[],
-  store: HostStore,
+  store: Pick<HostStore, "prepareLetters" | "transaction">,
   options: { readonly dryRun?: boolean } = {},
 ): Promise<void> {
   const boundary = steps.findIndex(({ name }) => name === "commit") + 1;

@@ -9,7 +9,14 @@ import type { ReadRecord } from "./records.ts";
 import { StepFault } from "./run-slice.ts";
 import { createSliceRunner, noFailures } from "./slice-runner.ts";
 
-const start: Position = { topic: "t", partition: 0, nextOffset: 0n, epoch: 1n, stoppedCause: null };
+const start: Position = {
+  topic: "t",
+  partition: 0,
+  nextOffset: 0n,
+  epoch: 1n,
+  topicId: null,
+  stoppedCause: null,
+};
 const records: readonly ReadRecord[] = [0n, 1n, 2n, 3n].map((offset) => ({
   kind: "refused",
   record: { offset, key: null, value: Buffer.from("x"), headers: {}, timestampMs: 0 },
@@ -21,6 +28,7 @@ const store: HostStore = {
   transaction: (work) => work({} as HostTx),
   takePositions: () => Promise.resolve([]),
   stopForGap: () => Promise.resolve(false),
+  runningIn: () => Promise.resolve([]),
 };
 
 /** Runs the records over and over, as the host does; the one at offset 1 always fails with `code`. */

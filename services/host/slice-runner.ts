@@ -30,7 +30,7 @@ export interface FailureCount {
 export const noFailures = (offset: bigint): FailureCount => ({ offset, failures: 0, alone: 0 });
 
 export interface SliceRunnerOptions {
-  readonly store: HostStore;
+  readonly store: Pick<HostStore, "prepareLetters" | "transaction">;
   readonly steps: readonly Step[];
   readonly metrics: HostMetrics;
   readonly toWork: (position: Position, records: readonly ReadRecord[], nextOffset: bigint) => Work;

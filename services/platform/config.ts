@@ -9,6 +9,7 @@ export const databaseUsers = [
   "host",
   "sealer",
   "desk",
+  "recovery",
   "exporter",
   "contracts",
   "auditor",

@@ -1,5 +1,8 @@
 import { Fault } from "../../schemas/faults.ts";
 import { openKafka } from "./kafka-connection.ts";
+import { openSeed } from "./kafka-seed.ts";
+import { askTopicIds } from "./kafka-topic-ids.ts";
+import type { Wire } from "./kafka-wire.ts";
 import type { KafkaEndpoint } from "./kafka.ts";
 import type { Log } from "./log.ts";
 
@@ -12,8 +15,8 @@ export interface PartitionEnds {
 
 /** What the log itself says, whatever any group has committed. Every failure is a `Fault`. */
 export interface OffsetsPort {
-  /** Which of these topics exist. */
-  existing(topics: readonly string[]): Promise<ReadonlySet<string>>;
+  /** Which of these topics exist, with Kafka's own id of each; null from a broker that gives none (before 2.8). */
+  existing(topics: readonly string[]): Promise<ReadonlyMap<string, string | null>>;
   /** Ends of all partitions of one topic; TOPIC_MISSING when there is none of this name. */
   ends(topic: string): Promise<readonly PartitionEnds[]>;
   close(): Promise<void>;
@@ -27,6 +30,9 @@ export interface LogLookupPort extends OffsetsPort {
   deleteGroups(groupIds: readonly string[]): Promise<readonly string[]>;
 }
 
+/** As patient as the client's own questions. */
+const metadataTimeoutMs = 8_000;
+
 /** The port over kafkajs' admin client; the first question connects. */
 export function createKafkaOffsets(options: {
   readonly endpoint: KafkaEndpoint;
@@ -36,6 +42,7 @@ export function createKafkaOffsets(options: {
     retry: { retries: 2, initialRetryTime: 100 },
   });
   let connected: Promise<void> | null = null;
+  let seed: Promise<Wire> | null = null;
 
   async function ask<T>(question: () => Promise<T>): Promise<T> {
     try {
@@ -52,8 +59,27 @@ export function createKafkaOffsets(options: {
 
   return {
     async existing(topics) {
+      if (topics.length === 0) return new Map();
+      const mine = (seed ??= openSeed({
+        ...options.endpoint,
+        log: options.log,
+        requestTimeoutMs: metadataTimeoutMs,
+      }));
+      try {
+        const ids = await askTopicIds(await mine, topics);
+        if (ids !== null) return ids;
+      } catch (error) {
+        // Whatever it was, the next question takes a new connection.
+        if (seed === mine) seed = null;
+        void mine.then((wire) => wire.close()).catch(() => undefined);
+        throw error instanceof Fault
+          ? error
+          : new Fault("BROKER_UNAVAILABLE", error instanceof Error ? error.message : String(error), {
+              cause: error,
+            });
+      }
       const all = new Set(await ask(() => admin.listTopics()));
-      return new Set(topics.filter((topic) => all.has(topic)));
+      return new Map(topics.filter((topic) => all.has(topic)).map((topic) => [topic, null]));
     },
     async ends(topic) {
       const found = await ask(() => admin.fetchTopicOffsets(topic));
@@ -80,6 +106,7 @@ export function createKafkaOffsets(options: {
       return kept;
     },
     async close() {
+      await seed?.then((wire) => wire.close()).catch(() => undefined);
       await admin.disconnect().catch(() => undefined);
     },
   };

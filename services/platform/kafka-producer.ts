@@ -5,7 +5,8 @@ import type { Leaders } from "./kafka-metadata.ts";
 import { partitionOf } from "./kafka-partitioner.ts";
 import type { BatchIdentity } from "./kafka-record-batch.ts";
 import { prepareRecordBatch, recordBytes } from "./kafka-record-batch.ts";
-import { errorName, messageOf, openWire } from "./kafka-wire.ts";
+import { openBroker, openSeed } from "./kafka-seed.ts";
+import { errorName, messageOf } from "./kafka-wire.ts";
 import type { Wire } from "./kafka-wire.ts";
 import type { Log } from "./log.ts";
 
@@ -34,7 +35,10 @@ const metadataMaxAgeMs = 60_000;
  * BROKER_UNAVAILABLE when no broker answers, CONFIG_INVALID when one does whose protocol is not ours.
  */
 export async function createKafkaProducer(options: ProducerOptions): Promise<ProducerPort> {
-  const seed = await openSeed(options);
+  const seed = await openSeed({
+    ...options,
+    requestTimeoutMs: options.requestTimeoutMs ?? standardRequestTimeoutMs,
+  });
   try {
     return new KafkaProducer(options, seed, await initProducerId(seed));
   } catch (error) {
@@ -231,7 +235,11 @@ class KafkaProducer implements ProducerPort {
     if (node === undefined)
       throw new Fault("BROKER_UNAVAILABLE", `leader ${leader} is not among the brokers`);
     const { host, port } = this.#options.routes?.(node) ?? node;
-    const wire = await openTo(this.#options, host, port);
+    const wire = await openBroker(
+      { ...this.#options, requestTimeoutMs: this.#options.requestTimeoutMs ?? standardRequestTimeoutMs },
+      host,
+      port,
+    );
     this.#wires.set(leader, wire);
     return wire;
   }
@@ -304,37 +312,6 @@ interface ProduceAnswer {
     readonly topicName: string;
     readonly partitions: readonly { readonly partition: number; readonly errorCode: number }[];
   }[];
-}
-
-/** The first broker of the list that answers. */
-async function openSeed(options: ProducerOptions): Promise<Wire> {
-  let last: unknown = new Fault("CONFIG_INVALID", "name at least one broker as host:port");
-  for (const broker of options.brokers) {
-    const colon = broker.lastIndexOf(":");
-    try {
-      return await openTo(options, broker.slice(0, colon), Number(broker.slice(colon + 1)));
-    } catch (error) {
-      last = error;
-      if (error instanceof Fault && error.kind === "fatal") break;
-    }
-  }
-  throw last;
-}
-
-function openTo(options: ProducerOptions, host: string, port: number): Promise<Wire> {
-  return openWire({
-    host,
-    port,
-    clientId: options.clientId,
-    tls: options.tls ?? false,
-    ...(options.sasl === undefined ? {} : { sasl: options.sasl }),
-    connectTimeoutMs: options.connectTimeoutMs ?? 5_000,
-    requestTimeoutMs: options.requestTimeoutMs ?? standardRequestTimeoutMs,
-    onLog: (level, message) => {
-      if (level === "ERROR" || level === "WARN") options.log.warn({ client: "kafkajs" }, message);
-      else options.log.debug({ client: "kafkajs" }, message);
-    },
-  });
 }
 
 async function initProducerId(wire: Wire): Promise<Pick<BatchIdentity, "producerId" | "producerEpoch">> {

@@ -78,7 +78,7 @@ export interface WireRequest {
   readonly response: { decode(raw: Buffer): Promise<unknown>; parse(decoded: unknown): Promise<unknown> };
   readonly logResponseError?: boolean;
 }
-interface ApiRange {
+export interface ApiRange {
   readonly minVersion: number;
   readonly maxVersion: number;
 }
@@ -112,9 +112,16 @@ export interface Wire {
   send(request: WireRequest): Promise<unknown>;
   /**
    * Sends a large request without kafkajs' three copies of it. `encode` makes a buffer whose first `headerBytes` are
-   * left free for the header; the answer is the undecoded body.
+   * left free for the header; the answer is the undecoded body. `form` is for versions that kafkajs does not know: flexible
+   * ones have tagged fields in the header, and those of the answer's header begin the body.
    */
-  sendRaw(api: Api, encode: (headerBytes: number) => Buffer): Promise<Buffer>;
+  sendRaw(
+    api: Api,
+    encode: (headerBytes: number) => Buffer,
+    form?: { readonly version: number; readonly isFlexible: boolean },
+  ): Promise<Buffer>;
+  /** What the broker says of a request; undefined: it does not know it. */
+  offered(api: Api): ApiRange | undefined;
   close(): Promise<void>;
 }
 
@@ -169,26 +176,29 @@ export async function openWire(options: WireOptions): Promise<Wire> {
     address,
     prepare: (api, request) => requests[api].protocol({ version: versions[api] })(request),
     send: (request) => connectionPool.send(request),
-    sendRaw: async (api, encode) => {
+    offered: (api) => broker.versions?.[apiKeys[api]],
+    sendRaw: async (api, encode, form = { version: versions[api], isFlexible: false }) => {
       const connection = await connectionPool.getConnection();
       if (!connection.isAuthenticated()) await connection.authenticate();
       const clientId = Buffer.from(options.clientId);
-      const buffer = encode(4 + 2 + 2 + 4 + 2 + clientId.length);
+      // What follows the client id of a flexible request is the number of its tagged fields: none.
+      const buffer = encode(4 + 2 + 2 + 4 + 2 + clientId.length + (form.isFlexible ? 1 : 0));
       const correlationId = connection.nextCorrelationId();
       // Request header version 1: size, api key, api version, correlation id, client id.
       buffer.writeInt32BE(buffer.length - 4, 0);
       buffer.writeInt16BE(apiKeys[api], 4);
-      buffer.writeInt16BE(versions[api], 6);
+      buffer.writeInt16BE(form.version, 6);
       buffer.writeInt32BE(correlationId, 8);
       buffer.writeInt16BE(clientId.length, 12);
       clientId.copy(buffer, 14);
+      if (form.isFlexible) buffer.writeInt8(0, 14 + clientId.length);
       const { payload } = await new Promise<{ readonly payload: Buffer }>((resolve, reject) => {
         connection.failIfNotConnected();
         connection.requestQueue.push({
           entry: {
             apiKey: apiKeys[api],
             apiName: api,
-            apiVersion: versions[api],
+            apiVersion: form.version,
             correlationId,
             resolve,
             reject,

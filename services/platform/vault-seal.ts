@@ -121,7 +121,7 @@ export async function openPayload(
   keys: TenantKeys,
   ref: string,
 ): Promise<{ readonly bytes: Buffer; readonly dataClass: DataClass; readonly digest: string }> {
-  const match = /^vault:\/\/([a-z0-9-]{1,64})\/([0-9a-f-]{36})$/.exec(ref);
+  const match = referenceForm.exec(ref);
   if (match === null) throw new Fault("EVIDENCE_CORRUPT", "the reference is not vault://<tenant>/<id>");
   const [, tenantId = "", evidenceId = ""] = match;
   const found = await tx.query<StoredEvidence>(
@@ -131,13 +131,59 @@ export async function openPayload(
   );
   const row = found.rows[0];
   if (row === undefined) throw new Fault("EVIDENCE_CORRUPT", `nothing is stored under ${ref}`);
+  const bytes = await openRow(keys, tenantId, ref, row);
+  return { bytes, dataClass: row.data_class, digest: `hmac-sha256:${row.digest.toString("hex")}` };
+}
+
+/**
+ * Reads many payloads back with one statement. One that cannot be opened is a fault in its place, and says nothing of the
+ * others; a database that is away is thrown.
+ */
+export async function openPayloads(
+  tx: Tx,
+  keys: TenantKeys,
+  refs: readonly string[],
+): Promise<ReadonlyMap<string, Buffer | Fault>> {
+  const named = refs.map((ref) => ({ ref, match: referenceForm.exec(ref) }));
+  const found = await tx.query<StoredEvidence & { readonly evidence_id: string; readonly tenant_id: string }>(
+    {
+      name: "vault-open-evidence",
+      text: `SELECT evidence_id, tenant_id, key_version, data_class, digest, nonce, tag, sealed FROM vault.evidence
+      WHERE evidence_id = ANY ($1::uuid[])`,
+      values: [named.flatMap(({ match }) => (match?.[2] === undefined ? [] : [match[2]]))],
+    },
+  );
+  const rows = new Map(found.rows.map((row) => [`vault://${row.tenant_id}/${row.evidence_id}`, row]));
+  const opened = new Map<string, Buffer | Fault>();
+  for (const { ref, match } of named) {
+    const row = rows.get(ref);
+    try {
+      if (match === null || row === undefined)
+        throw new Fault("EVIDENCE_CORRUPT", `nothing is stored under ${ref}`);
+      opened.set(ref, await openRow(keys, row.tenant_id, ref, row));
+    } catch (error) {
+      if (!(error instanceof Fault) || error.kind === "transient") throw error;
+      opened.set(ref, error);
+    }
+  }
+  return opened;
+}
+
+async function openRow(
+  keys: TenantKeys,
+  tenantId: string,
+  ref: string,
+  row: StoredEvidence,
+): Promise<Buffer> {
   const key = await keys.version(tenantId, row.key_version);
   const bytes = openBox(key.dataKey, row, `evidence\n${tenantId}\n${ref}`);
   if (!timingSafeEqual(digestOf(key, bytes), row.digest)) {
     throw new Fault("EVIDENCE_CORRUPT", `the digest of ${ref} is another one`);
   }
-  return { bytes, dataClass: row.data_class, digest: `hmac-sha256:${row.digest.toString("hex")}` };
+  return bytes;
 }
+
+const referenceForm = /^vault:\/\/([a-z0-9-]{1,64})\/([0-9a-f-]{36})$/;
 
 interface StoredEvidence {
   readonly key_version: number;

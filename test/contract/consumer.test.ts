@@ -324,7 +324,7 @@ describe.each(clients)("consumer port over %s", (_name, open) => {
       { partition: 0, earliest: 0n, latest: 0n },
       { partition: 1, earliest: 0n, latest: 4n },
     ]);
-    expect(await offsets.existing([a, `${prefix}none`])).toEqual(new Set([a]));
+    expect([...(await offsets.existing([a, `${prefix}none`])).keys()]).toEqual([a]);
     await expect(offsets.ends(`${prefix}none`)).rejects.toMatchObject({ code: "TOPIC_MISSING" });
     await offsets.close();
   });

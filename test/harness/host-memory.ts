@@ -16,7 +16,7 @@ import type { OffsetsPort } from "../../services/platform/kafka-offsets.ts";
 /** All that a transaction can change; a copy of it is what an undone transaction leaves behind. */
 interface State {
   inbox: Set<string>;
-  marks: Map<string, { nextOffset: bigint; epoch: bigint; stopped: string | null }>;
+  marks: Map<string, { nextOffset: bigint; epoch: bigint; topicId: string | null; stopped: string | null }>;
   ledger: string[];
   letters: Letter[];
   outbox: Envelope[];
@@ -83,15 +83,16 @@ export class MemoryStore implements HostStore {
 
   takePositions(
     _owner: string,
-    partitions: readonly (TopicPartition & { readonly earliest: bigint })[],
+    partitions: readonly (TopicPartition & { readonly earliest: bigint; readonly topicId: string | null })[],
   ): Promise<readonly Position[]> {
     return Promise.resolve(
-      partitions.map(({ topic, partition, earliest }) => {
+      partitions.map(({ topic, partition, earliest, topicId }) => {
         const key = keyOf({ topic, partition });
         const mark = this.state.marks.get(key);
         const next = {
           nextOffset: mark?.nextOffset ?? earliest,
           epoch: (mark?.epoch ?? 0n) + 1n,
+          topicId: mark?.topicId ?? topicId,
           stopped: mark?.stopped ?? null,
         };
         this.state.marks.set(key, next);
@@ -100,8 +101,22 @@ export class MemoryStore implements HostStore {
           partition,
           nextOffset: next.nextOffset,
           epoch: next.epoch,
+          topicId: next.topicId,
           stoppedCause: next.stopped,
         };
+      }),
+    );
+  }
+
+  runningIn(topic: string): Promise<readonly Position[]> {
+    return Promise.resolve(
+      [...this.state.marks].flatMap(([key, mark]) => {
+        const at = key.lastIndexOf("/");
+        if (key.slice(0, at) !== topic || mark.stopped !== null) return [];
+        const { nextOffset, epoch, topicId } = mark;
+        return [
+          { topic, partition: Number(key.slice(at + 1)), nextOffset, epoch, topicId, stoppedCause: null },
+        ];
       }),
     );
   }
@@ -121,6 +136,8 @@ export class MemoryStore implements HostStore {
 /** A log in memory. */
 export class MemoryLog implements OffsetsPort {
   readonly partitions = new Map<string, { earliest: bigint; records: LogRecord[] }>();
+  /** Kafka's id of each topic; another one after it was made anew. */
+  readonly topicIds = new Map<string, string>();
   constructor(topics: readonly string[], partitions: number) {
     for (const topic of topics) {
       for (let partition = 0; partition < partitions; partition += 1) {
@@ -141,9 +158,15 @@ export class MemoryLog implements OffsetsPort {
   latest(partition: TopicPartition): bigint {
     return BigInt(this.partitions.get(keyOf(partition))?.records.length ?? 0);
   }
-  existing(topics: readonly string[]): Promise<ReadonlySet<string>> {
+  existing(topics: readonly string[]): Promise<ReadonlyMap<string, string | null>> {
     const all = new Set([...this.partitions.keys()].map((key) => key.slice(0, key.lastIndexOf("/"))));
-    return Promise.resolve(new Set(topics.filter((topic) => all.has(topic))));
+    return Promise.resolve(
+      new Map(
+        topics
+          .filter((topic) => all.has(topic))
+          .map((topic) => [topic, this.topicIds.get(topic) ?? `id of ${topic}`]),
+      ),
+    );
   }
   ends(topic: string) {
     return Promise.resolve(

@@ -16,11 +16,14 @@ import { startHost } from "../../services/host/host.ts";
 import { createVaultLetterSealer } from "../../services/host/letter-sealer.ts";
 import type { EventCodec } from "../../services/platform/avro.ts";
 import { systemClock } from "../../services/platform/clock.ts";
+import type { OffsetsPort } from "../../services/platform/kafka-offsets.ts";
+import { createKafkaOffsets } from "../../services/platform/kafka-offsets.ts";
 import { newUuidV7 } from "../../services/platform/ids.ts";
 import { createMetrics } from "../../services/platform/metrics.ts";
 import type { Database } from "../../services/platform/postgres.ts";
 import { openDatabase } from "../../services/platform/postgres.ts";
 import { openMemoryKek, openTenantKeys } from "../../services/platform/vault-seal.ts";
+import type { RecoveryDeps } from "../../services/recovery/recovery-deps.ts";
 import type { TestDatabase } from "./database.ts";
 import { createTestDatabase } from "./database.ts";
 import { memoryCodec } from "./memory-codec.ts";
@@ -118,6 +121,8 @@ export interface HostRig {
   ledger(): Promise<{ readonly rows: number; readonly events: number; readonly sum: number }>;
   watermarks(processor?: string): Promise<Map<string, bigint>>;
   committed(type: EventType, processor?: string): Promise<Map<number, bigint>>;
+  /** What an operator's commands work with, as their own role. */
+  recovery(): RecoveryDeps;
   letters(): Promise<Record<string, unknown>[]>;
   outbox(): Promise<Envelope[]>;
   close(): Promise<void>;
@@ -149,6 +154,7 @@ export async function openHostRig(): Promise<HostRig> {
   );
   const topics = new Set<string>();
   const groups = new Set<string>();
+  let recovery: (RecoveryDeps & { readonly offsets: OffsetsPort }) | null = null;
   const opened: { host: Host; database: Database }[] = [];
   const topicOf = (type: EventType): string => prefix + type;
 
@@ -216,15 +222,16 @@ export async function openHostRig(): Promise<HostRig> {
         maxConnections: 6,
       });
       const metrics = createMetrics();
+      const letterKeys = openTenantKeys(hostDatabase, openMemoryKek("test", Buffer.alloc(32, 7)));
       for (const { name } of processors) groups.add(prefix + name);
       const host = startHost({
         processors,
         endpoint: { brokers: kafkaBrokers, clientId: `host-${randomUUID().slice(0, 8)}` },
         database: hostDatabase,
         codec,
-        sealer: createVaultLetterSealer(
-          openTenantKeys(hostDatabase, openMemoryKek("test", Buffer.alloc(32, 7))),
-        ),
+        sealer: createVaultLetterSealer(letterKeys),
+        letterKeys,
+        redrivePollMs: 50,
         metrics,
         log,
         clock: systemClock,
@@ -273,6 +280,23 @@ export async function openHostRig(): Promise<HostRig> {
         ),
       );
     },
+    recovery() {
+      recovery ??= {
+        database: openDatabase({
+          url: database.roleUrl("fabric_recovery"),
+          applicationName: "recovery-under-test",
+          maxConnections: 3,
+        }),
+        codec,
+        clock: systemClock,
+        environment: "test",
+        offsets: createKafkaOffsets({
+          endpoint: { brokers: kafkaBrokers, clientId: "recovery-under-test" },
+          log,
+        }),
+      };
+      return recovery;
+    },
     async letters() {
       return (await sql.query("SELECT * FROM host.letters ORDER BY kafka_offset, buried_at")).rows;
     },
@@ -282,6 +306,8 @@ export async function openHostRig(): Promise<HostRig> {
     },
     async close() {
       await Promise.all(opened.map(({ host }) => host.stop()));
+      await recovery?.offsets.close();
+      await recovery?.database.end();
       await producer.disconnect();
       await admin.deleteGroups([...groups]).catch(() => undefined);
       await admin.deleteTopics({ topics: [...topics] }).catch(() => undefined);

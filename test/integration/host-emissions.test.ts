@@ -6,8 +6,9 @@ import { draft } from "../../schemas/envelope.ts";
 import { checkProcessors } from "../../services/host/host.ts";
 import { checkInboxRetention, pruneInbox } from "../../services/host/inbox-retention.ts";
 import { createVaultLetterSealer } from "../../services/host/letter-sealer.ts";
-import { createPostgresHostStore, releaseHeldEmissions } from "../../services/host/postgres-host-store.ts";
+import { createPostgresHostStore } from "../../services/host/postgres-host-store.ts";
 import { openMemoryKek, openTenantKeys } from "../../services/platform/vault-seal.ts";
+import { endHolding } from "../../services/recovery/emissions.ts";
 import { eventually } from "../harness/eventually.ts";
 import type { HostRig } from "../harness/host-rig.ts";
 import { ledgerProcessor, modelEvent, openHostRig } from "../harness/host-rig.ts";
@@ -36,6 +37,10 @@ const storeFor = (processor: Pick<Processor, "name" | "version">) =>
     encoder: rig.codec,
     sealer: createVaultLetterSealer(openTenantKeys(rig.sql, openMemoryKek("k", Buffer.alloc(32)))),
   });
+
+/** A person lets go of what was held back; how many events that were. */
+const release = async (): Promise<number> =>
+  (await endHolding(rig.recovery(), "teller", "released", { by: "ann", reason: "looked at" })).events;
 
 /** Denies every event that it reads, in the transaction of a ledger line. */
 const teller = defineProcessor({
@@ -69,8 +74,9 @@ describe("emissions", () => {
     expect((await rig.outbox()).map((one) => one.correlation_id)).toEqual(["cor_0", "cor_2"]);
     expect(await rig.ledger()).toMatchObject({ rows: 3 });
     await rig.sql.query("UPDATE incidents.holds SET lifted_at = now(), lifted_by = 'ida'");
-    expect(await releaseHeldEmissions(rig.sql, "teller")).toBe(1);
-    expect((await rig.outbox()).map((one) => one.correlation_id)).toEqual(["cor_0", "cor_2", "cor_1"]);
+    expect(await release()).toBe(1);
+    const denied = (await rig.outbox()).filter((one) => one.type === "agent.tool.denied");
+    expect(denied.map((one) => one.correlation_id)).toEqual(["cor_0", "cor_2", "cor_1"]);
   });
 
   it("of a chain that goes on for ever are cut, recorded once, and the projection goes on", async () => {
@@ -171,8 +177,14 @@ describe("emissions", () => {
     expect(await rig.ledger()).toMatchObject({ rows: 30 });
     expect(await rig.outbox()).toHaveLength(10);
     expect(rig.lines.filter(({ msg }) => /held back/.test(msg))).toHaveLength(1);
-    expect(await releaseHeldEmissions(rig.sql, "teller")).toBe(20);
-    expect(await rig.outbox()).toHaveLength(30);
+    expect(await release()).toBe(20);
+    const said = await rig.outbox();
+    expect(said).toHaveLength(31);
+    expect(said.at(-1)).toMatchObject({
+      type: "fabric.emission.released",
+      actor: { user_id: "ann" },
+      redacted_summary: { consumer: "teller", events: 20, released_by: "ann", reason: "looked at" },
+    });
     expect((await rig.sql.query("SELECT 1 FROM host.emission_guards")).rowCount).toBe(0);
   });
 
@@ -190,12 +202,12 @@ describe("emissions", () => {
     await storeFor(teller).transaction(async (tx) => {
       expect(await tx.isHeld()).toBe(true);
       let done = false;
-      released = releaseHeldEmissions(rig.sql, "teller").finally(() => (done = true));
+      released = release().finally(() => (done = true));
       await eventually(async () => done || (await lockWaits()));
       await tx.hold(many(1));
     });
     expect(await released).toBe(1);
-    expect(await rig.outbox()).toHaveLength(1);
+    expect(await rig.outbox()).toHaveLength(2);
     expect((await rig.sql.query("SELECT 1 FROM host.held_emissions")).rowCount).toBe(0);
   });
 
@@ -220,7 +232,7 @@ describe("emissions", () => {
 
 describe("position and inbox", () => {
   const storeOf = () => storeFor({ name: "loud", version: "1" });
-  const at = { topic: "t", partition: 0, earliest: 5n };
+  const at = { topic: "t", partition: 0, earliest: 5n, topicId: null };
 
   it("lets only the newest owner of a partition move it, and only from where it stands", async () => {
     const store = storeOf();

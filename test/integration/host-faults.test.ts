@@ -4,10 +4,10 @@ import { defineProcessor } from "../../processors/kit/processor.ts";
 import { draft } from "../../schemas/envelope.ts";
 import { Fault } from "../../schemas/faults.ts";
 import { createVaultLetterSealer } from "../../services/host/letter-sealer.ts";
-import { resumePartition } from "../../services/host/postgres-host-store.ts";
 import { newUuidV7 } from "../../services/platform/ids.ts";
 import { openDatabase } from "../../services/platform/postgres.ts";
 import { openMemoryKek, openPayload, openTenantKeys } from "../../services/platform/vault-seal.ts";
+import { resumePartition } from "../../services/recovery/gaps.ts";
 import { eventually } from "../harness/eventually.ts";
 import type { HostRig } from "../harness/host-rig.ts";
 import { ledgerProcessor, modelEvent, openHostRig, stepsWith } from "../harness/host-rig.ts";
@@ -385,8 +385,12 @@ describe("gaps", () => {
     await eventually(() => third.health().get("ledger")?.partitions.length === 2);
     expect(await rig.outbox()).toHaveLength(1);
 
-    const chosen = { topic: rig.topicOf(type), partition: 0 };
-    expect(await resumePartition(rig.sql, "ledger", chosen, 15n)).toBe(true);
+    const chosen = { consumer: "ledger", topic: rig.topicOf(type), partition: 0 };
+    const how = { by: "ann", reason: "retention was too short" };
+    expect(await resumePartition(rig.recovery(), chosen, { kind: "log_start" }, how)).toMatchObject({
+      stopped_offset: 10n,
+      resumed_offset: 15n,
+    });
     await untilRead(20n, 0);
     expect(await rig.ledger()).toMatchObject({ rows: 26, events: 26 });
   });
@@ -406,7 +410,7 @@ describe("gaps", () => {
     await rig.publish(many(3, 50), { partition: 0 });
     const second = rig.start([ledgerProcessor()]);
     await eventually(() => second.health().get("ledger")?.partitions[0]?.status === "stopped");
-    expect(second.health().get("ledger")?.partitions[0]?.reason).toBe("log_end_below_position");
+    expect(second.health().get("ledger")?.partitions[0]?.reason).toBe("topic_recreated");
     expect(await rig.ledger()).toMatchObject({ rows: 10 });
   });
 
