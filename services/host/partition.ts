@@ -27,8 +27,6 @@ export interface Partition extends TopicPartition {
   jump: string | null;
   /** Gap that the last look at the log's ends showed; believed when the next one shows it too. */
   suspicion: string | null;
-  /** Position at the last look that found the topic to be the one that it belongs to. */
-  confirmedOffset: bigint;
 }
 
 export function newPartition(
@@ -53,7 +51,6 @@ export function newPartition(
     schemaWaitSinceMs: null,
     jump: null,
     suspicion: null,
-    confirmedOffset: position.nextOffset,
   };
 }
 

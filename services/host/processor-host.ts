@@ -33,6 +33,12 @@ import { createSliceRunner } from "./slice-runner.ts";
 /** How long a schema id may be unknown before the record counts as poison: a registry restarts in less. */
 const schemaWaitMs = 60_000;
 
+/**
+ * How long the broker's word on which topic is which is believed while records come in. One question a second costs
+ * nothing, and a topic that is made anew takes longer than that to be there.
+ */
+const topicIdsMaxAgeMs = 1_000;
+
 /** A few tries are a restart of something; more of them mean that a dependency is away. */
 const toleratedAttempts = 5;
 
@@ -94,6 +100,7 @@ export class ProcessorHost {
   readonly #missing = new Map<string, number>();
   /** Kafka's ids of the topics, as last heard. */
   #topicIds: ReadonlyMap<string, string | null> = new Map();
+  #topicIdsAskedMs = 0;
   #assignment = 0;
   #consumerState: ConsumerState = "joining";
   #stopping = false;
@@ -157,6 +164,7 @@ export class ProcessorHost {
     const wanted = [...this.#typeOf.keys()];
     const existing = await this.#options.offsets.existing(wanted);
     this.#topicIds = existing;
+    this.#topicIdsAskedMs = this.#options.clock.nowMs();
     for (const topic of wanted) {
       const missing = !existing.has(topic);
       this.#options.metrics.topicMissing(topic, missing);
@@ -270,6 +278,7 @@ export class ProcessorHost {
     // What it waited for may have failed, or the partition may have changed hands.
     if (one.status !== "running" || this.#partitions.get(keyOf(one)) !== one || !control.isCurrent()) return;
     try {
+      if (await this.#isOfAnotherTopic(one)) return;
       one.logEnd = batch.logEnd;
       const records = await this.#fromPosition(one, batch);
       if (records === null) return;
@@ -285,6 +294,26 @@ export class ProcessorHost {
     } catch (error) {
       this.#failed(one, error);
     }
+  }
+
+  /** Whether the records may be those of a topic that was made anew: nothing is done with them until a look has decided. */
+  async #isOfAnotherTopic(one: Partition): Promise<boolean> {
+    const { clock, offsets, consumer, log } = this.#options;
+    const nowMs = clock.nowMs();
+    if (nowMs - this.#topicIdsAskedMs >= topicIdsMaxAgeMs) {
+      this.#topicIdsAskedMs = nowMs;
+      try {
+        this.#topicIds = await offsets.existing([...this.#typeOf.keys()]);
+      } catch (error) {
+        // The look that comes soon asks again.
+        log.debug({ err: error }, "topics were not asked for");
+      }
+    }
+    const topicId = this.#topicIds.get(one.topic) ?? null;
+    if (one.position.topicId === null || topicId === null || topicId === one.position.topicId) return false;
+    consumer.pause(one);
+    one.suspicion ??= recreatedAs(topicId);
+    return true;
   }
 
   /** The records from the position on; null when there is nothing to do, or the partition was stopped. */
@@ -548,12 +577,12 @@ export class ProcessorHost {
       // Nothing more is read of a log that may be another one; what a broker that lags behind says is forgotten again.
       consumer.pause(one);
       const before = one.suspicion;
-      one.suspicion = `topic_recreated as ${topicId}`;
+      one.suspicion = recreatedAs(topicId);
       if (one.suspicion !== before || this.#inHand.has(keyOf(one))) return;
       clearRetry(one);
       await this.#stopForGap(one, {
         cause: "topic_recreated",
-        expectedOffset: one.confirmedOffset,
+        expectedOffset: one.position.nextOffset,
         foundOffset: end.earliest,
       });
       return;
@@ -562,7 +591,6 @@ export class ProcessorHost {
       one.suspicion = null;
       if (one.status === "running") consumer.resume(one, one.position.nextOffset);
     }
-    one.confirmedOffset = one.position.nextOffset;
     const settled = !this.#inHand.has(keyOf(one)) && position === one.position.nextOffset;
     const gap = settled ? findGap(position, end) : null;
     const before = one.suspicion;
@@ -629,6 +657,8 @@ export class ProcessorHost {
     }
   }
 }
+
+const recreatedAs = (topicId: string): string => `topic_recreated as ${topicId}`;
 
 function clearRetry(one: Partition): void {
   if (one.timer !== null) clearTimeout(one.timer);
