@@ -5,7 +5,7 @@ MAKEFLAGS += --no-print-directory
 FABRIC := node dist/services/app/main.js
 LOCK_STAMP := node_modules/.lock-digest
 
-.PHONY: help setup build check test demo up down status bench test-faults test-histories test-otel format generate clean
+.PHONY: help setup build check test demo up down status bench test-faults test-histories test-otel test-runtimes format generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -40,6 +40,9 @@ test-histories: setup ## 200 random histories through real servers, against clea
 
 test-otel: setup build ## spans read back from a real Jaeger, which Go builds once (minutes)
 	@node test/house/run-tests.mjs otel
+
+test-runtimes: setup ## the real clients against the real gate (installs them once, 0.5 GB each; minutes); NAME=codex picks some
+	@FABRIC_TEST_RUNTIMES="$(NAME)" node test/house/run-tests.mjs runtimes
 
 demo: build ## the story on real parts; ONCE=1 ends after it
 	@$(FABRIC) demo $(if $(filter 1 yes true,$(ONCE)),--once)

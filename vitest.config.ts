@@ -68,6 +68,18 @@ export default defineConfig({
       },
       {
         test: {
+          // Real clients against the real gate; installs them into .fabric/clients first.
+          name: "runtimes",
+          include: ["test/runtimes/**/*.test.ts"],
+          ...onServers,
+          testTimeout: 300_000,
+          hookTimeout: 900_000,
+          maxWorkers: 1,
+          sequence: { groupOrder: 6 },
+        },
+      },
+      {
+        test: {
           name: "otel",
           include: ["test/otel/**/*.test.ts"],
           ...onServers,

@@ -72,6 +72,12 @@ export const faultTable = {
   BREAKER_UNKNOWN: { kind: "refused", status: 404, exit: 1, text: "there is no such trip of the breaker" },
   BREAKER_RESET: { kind: "refused", status: 409, exit: 1, text: "the trip was reset before" },
   COST_PERIOD: { kind: "refused", status: 409, exit: 1, text: "this month of the ledger cannot be closed" },
+  CLIENT_REFUSED: {
+    kind: "refused",
+    status: 409,
+    exit: 4,
+    text: "this client cannot be made fail-closed",
+  },
   OVERLOADED: { kind: "transient", status: 503, exit: 3, text: "too much work is waiting" },
   GATE_UNREACHABLE: { kind: "transient", status: 503, exit: 3, text: "the gate does not answer" },
   GATE_TIMEOUT: { kind: "transient", status: 503, exit: 3, text: "the decision's time budget ran out" },

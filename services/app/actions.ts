@@ -20,6 +20,7 @@ import { policyActions } from "./policy-actions.ts";
 import { readActions } from "./read-actions.ts";
 import { replayActions } from "./replay-actions.ts";
 import { replayAdapterAction } from "./replay-adapter-action.ts";
+import { runtimeActions } from "./runtime-actions.ts";
 import type { RoleStarters } from "./serve.ts";
 import { serveRoles, toRoles } from "./serve.ts";
 import type { RunPlace } from "./shadow-job.ts";
@@ -75,6 +76,7 @@ export function createActions(place: Place, runs: RunPlace = processesOfRuns(pla
     ...workshopActions(place, configOf),
     ...replayActions(place, configOf, runs),
     ...replayAdapterAction(place, configOf, runs),
+    ...runtimeActions(configOf),
     demo: (common, { once }) => runDemo(place, common, once),
     async serve(common, { roles }) {
       const config = await configOf(common);

@@ -364,4 +364,31 @@ export interface Actions {
       out: string | undefined;
     },
   ): Promise<Report>;
+  runtimeInstall(
+    common: Common,
+    options: {
+      runtime: string;
+      form: string | undefined;
+      gateUrl: string | undefined;
+      tokenFile: string | undefined;
+      trust: boolean;
+      dryRun: boolean;
+      program: string | undefined;
+      home: string | undefined;
+    },
+  ): Promise<Report>;
+  runtimeUninstall(
+    common: Common,
+    options: { runtime: string; dryRun: boolean; home: string | undefined },
+  ): Promise<Report>;
+  runtimeDoctor(
+    common: Common,
+    options: {
+      runtime: string;
+      canaries: boolean;
+      program: string | undefined;
+      home: string | undefined;
+    },
+  ): Promise<Report>;
+  runtimes(common: Common, options: { runtime: string | undefined }): Promise<Report>;
 }

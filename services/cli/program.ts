@@ -10,6 +10,7 @@ import { addIncidentCommands } from "./incident-commands.ts";
 import { addPolicyCommands } from "./policy-commands.ts";
 import { addReplayCommands } from "./replay-commands.ts";
 import type { ExitCode } from "./report.ts";
+import { addRuntimeCommands } from "./runtime-commands.ts";
 import type { Screen } from "./screen.ts";
 import { addRecoveryCommands } from "./recovery-commands.ts";
 import { addSqlCommands, addWorkshopCommands } from "./sql-commands.ts";
@@ -221,6 +222,7 @@ export async function runCommandLine(
   addPolicyCommands(program, actions, action);
   addApprovalCommands(program, actions, action);
   addIncidentCommands(program, actions, action);
+  addRuntimeCommands(program, actions, action);
   addCostCommands(program, actions, action);
   addEvalCommands(program, actions, action);
   addTakeoverCommands(program, actions, action);

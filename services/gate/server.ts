@@ -13,6 +13,7 @@ import type {
   ReceivedBody,
 } from "../platform/http.ts";
 import { createHttpServer } from "../platform/http.ts";
+import { toHookReplyForm } from "../platform/hook-reply-form.ts";
 import { newUuidV7 } from "../platform/ids.ts";
 import { maskText } from "../platform/mask.ts";
 import type { Authenticator } from "../platform/auth.ts";
@@ -249,7 +250,7 @@ export function createGate(options: GateOptions): Gate {
         log.error({ requestId: request.id, reason: maskText(String(error)) }, "a gated hook failed");
         answered = adapter.toReply(translation, null);
       }
-      return sendReply(reply, answered);
+      return sendHookReply(reply, answered);
     },
   );
 
@@ -259,7 +260,7 @@ export function createGate(options: GateOptions): Gate {
     const adapter = adapters.get((request.params as { readonly runtime: string }).runtime);
     if (adapter === undefined) return false;
     noteRefusal(adapter, fault.code);
-    void sendReply(reply, toUnreadRefusal(adapter, fault));
+    void sendHookReply(reply, toUnreadRefusal(adapter, fault));
     return true;
   }
 
@@ -459,9 +460,8 @@ function toOrigin(request: Pick<HttpRequest, "caller" | "headers">): HookOrigin 
   };
 }
 
-/** A command hook's shim reads its exit code from a header; the streams are the body's to say. */
-function sendReply(reply: HttpReply, { status, body, exitCode }: RuntimeReply): HttpReply {
-  reply.code(status).header("x-fabric-exit-code", String(exitCode));
-  if (body === null || body === undefined) return reply.send();
-  return reply.header("content-type", "application/json; charset=utf-8").send(JSON.stringify(body));
+function sendHookReply(reply: HttpReply, answered: RuntimeReply): HttpReply {
+  const { status, headers, body } = toHookReplyForm(answered, reply.request.headers.accept);
+  reply.code(status).headers(headers);
+  return body === null ? reply.send() : reply.send(body);
 }

@@ -52,7 +52,10 @@ export function listHandlers(
 
 /** Without the handlers that are ours; groups, events and `hooks` that this empties go too. */
 function withoutOurs(settings: Settings, path: string, isOurs: (handler: HookHandler) => boolean): Settings {
-  if (settings["hooks"] === undefined) return settings;
+  if (!listHandlers(settings).some(({ handler }) => isOurs(handler))) {
+    eventsOf(settings, path);
+    return settings;
+  }
   const events = Object.entries(eventsOf(settings, path)).flatMap(([event, groups]): [string, unknown][] => {
     if (!Array.isArray(groups)) return [[event, groups]];
     const kept = (groups as unknown[]).flatMap((group): unknown[] => {
@@ -96,6 +99,8 @@ export function toSettingsWithoutHooks(
   text: string,
   { path, isOurs }: Omit<HookSettingsEdit, "handlers">,
 ): string | null {
-  const settings = withoutOurs(parseSettings(text, path), path, isOurs);
+  const parsed = parseSettings(text, path);
+  const settings = withoutOurs(parsed, path, isOurs);
+  if (settings === parsed) return text;
   return Object.keys(settings).length === 0 ? null : print(settings, text);
 }

@@ -55,7 +55,7 @@ export interface FileEdit {
   readonly mode?: number;
   /** The text with our part, whatever of ours was in it before. Throws CONFIG_INVALID for a text that it cannot read. */
   toInstalled(before: string | null): string;
-  /** The text without our part; null: nothing of anybody else was in it, so the file goes. */
+  /** The text without our part, to the letter where there is none; null: nothing of anybody else is in it, so it goes. */
   toRemoved(text: string): string | null;
 }
 
@@ -103,6 +103,11 @@ export interface ScriptedCall {
   /** A string: a custom (free-form) call of the Responses format. */
   readonly input: Readonly<Record<string, unknown>> | string;
   readonly namespace?: string;
+}
+/** A tool's result as it stands in a request to the model: what the model was told. */
+export interface ToldResult {
+  readonly id: string;
+  readonly text: string;
 }
 /** Where one run of a client happens. */
 export interface DriveRun {
@@ -162,10 +167,11 @@ export interface Limit {
   readonly tried: string;
   readonly mitigation: string;
 }
-/** A known way past the hooks, as turns of the scripted model; `closed`: the installation closes it. */
+/** A known way past the hooks, as turns of the scripted model: held when the installation closes it, else a `limits` entry. */
 export interface Bypass {
   readonly behaviour: `bypass_${string}`;
-  readonly turns: readonly { readonly call: ScriptedCall }[];
+  /** Each call may depend on what the model was told so far. */
+  readonly turns: readonly (ScriptedCall | ((told: readonly ToldResult[]) => ScriptedCall))[];
   /** File in the workspace that exists when the way was open. */
   readonly leaves: string;
 }

@@ -1,0 +1,97 @@
+import type { Command } from "commander";
+import type { Actions } from "./actions.ts";
+import type { Bind } from "./command-action.ts";
+
+const programOption = ["--program <file>", "the client's program, when it is not the one on PATH"] as const;
+const homeOption = ["--home <dir>", "whose configuration; default: yours"] as const;
+
+/** `fabric install|uninstall|doctor <runtime>`, `fabric runtimes`. */
+export function addRuntimeCommands(program: Command, actions: Actions, action: Bind): void {
+  program
+    .command("install")
+    .argument("<runtime>", "a runtime, as `fabric runtimes` lists them")
+    .description("put the gate's hooks into an agent's configuration: shows the diff, keeps what is there")
+    .option("--form <form>", "how the client asks the gate; default: the first that it takes")
+    .option("--gate-url <url>", "default: FABRIC_GATE_URL")
+    .option("--token-file <file>", "a token of the role runtime; default: a new one of this machine's key")
+    .option("--trust", "say yes to what the client itself would ask about its hooks")
+    .option("--dry-run", "show the diff and write nothing")
+    .option(...programOption)
+    .option(...homeOption)
+    .addHelpText(
+      "after",
+      "\nAgain: the same installation, or this version's. Exit 4: this version of the client cannot be made fail-closed." +
+        "\n\nExamples:\n  fabric install claude-code --dry-run\n  fabric install codex --trust && fabric doctor codex",
+    )
+    .action(
+      action(
+        (
+          runtime: string,
+          options: {
+            form?: string;
+            gateUrl?: string;
+            tokenFile?: string;
+            trust?: boolean;
+            dryRun?: boolean;
+            program?: string;
+            home?: string;
+          },
+        ) =>
+          (common) =>
+            actions.runtimeInstall(common, {
+              runtime,
+              form: options.form,
+              gateUrl: options.gateUrl,
+              tokenFile: options.tokenFile,
+              trust: options.trust === true,
+              dryRun: options.dryRun === true,
+              program: options.program,
+              home: options.home,
+            }),
+      ),
+    );
+  program
+    .command("uninstall")
+    .argument("<runtime>")
+    .description("take the hooks out again; what others wrote since stays")
+    .option("--dry-run", "show the diff and write nothing")
+    .option(...homeOption)
+    .action(
+      action(
+        (runtime: string, options: { dryRun?: boolean; home?: string }) => (common) =>
+          actions.runtimeUninstall(common, {
+            runtime,
+            dryRun: options.dryRun === true,
+            home: options.home,
+          }),
+      ),
+    );
+  program
+    .command("doctor")
+    .argument("<runtime>")
+    .description("prove on the installed client that the hooks hold: trust, openings, canaries")
+    .option("--no-canaries", "look at the configuration only; do not run the client")
+    .option(...programOption)
+    .option(...homeOption)
+    .addHelpText(
+      "after",
+      "\nThe client runs in an empty home with a scripted model: no account, no key, nothing of yours. Exit 1: something\n" +
+        "does not hold.\n\nExample:\n  fabric doctor claude-code",
+    )
+    .action(
+      action(
+        (runtime: string, options: { canaries: boolean; program?: string; home?: string }) => (common) =>
+          actions.runtimeDoctor(common, {
+            runtime,
+            canaries: options.canaries,
+            program: options.program,
+            home: options.home,
+          }),
+      ),
+    );
+  program
+    .command("runtimes")
+    .argument("[runtime]", "one runtime, event by event")
+    .description("what each runtime's hooks can do, each statement with its evidence")
+    .action(action((runtime: string | undefined) => (common) => actions.runtimes(common, { runtime })));
+}

@@ -1,0 +1,147 @@
+// The Node form of hook.sh, for machines without curl: the same arguments, files beside it, replies and spool.
+//
+//   node hook.mjs gate|observe HASH [FOLDER]
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const [mode, hash = "", given] = process.argv.slice(2);
+const dir = given ?? dirname(fileURLToPath(import.meta.url));
+const spool = `${dir}/spool`;
+const spoolMaxFiles = 500;
+const spoolMaxBytes = 16 * 2 ** 20;
+const drainMaxFiles = 20;
+
+function refuse(why) {
+  process.stderr.write(
+    `GATE_UNREACHABLE: ${why}; nothing was allowed, try again, or ask a person to look at the policy gate\n`,
+  );
+  process.exitCode = 2;
+}
+
+function readSettings() {
+  try {
+    const [url, token, deadlines] = ["url", "token", "deadlines"].map((name) =>
+      readFileSync(`${dir}/${name}`, "utf8").trim(),
+    );
+    const [gateS, observeS] = deadlines.split(" ").map(Number);
+    if (!/^https?:\/\//.test(url) || token === "" || !(gateS > 0) || !(observeS > 0)) return null;
+    return { url, token, gateS, observeS };
+  } catch {
+    return null;
+  }
+}
+
+/** Everything on standard input. */
+async function readBody() {
+  const chunks = [];
+  for await (const chunk of process.stdin) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** The gate's text, or null when it did not answer in time. */
+async function send({ url, token }, seconds, body) {
+  const ask = url.startsWith("https:") ? (await import("node:https")).request : request;
+  return new Promise((resolve) => {
+    const asked = ask(
+      url,
+      {
+        method: "POST",
+        agent: false,
+        headers: {
+          authorization: `Bearer ${token}`,
+          "x-fabric-hooks": hash,
+          "content-type": "application/json",
+          "content-length": body.length,
+          accept: "text/x-fabric-hook",
+        },
+      },
+      (response) => {
+        const chunks = [];
+        response.on("data", (chunk) => chunks.push(chunk));
+        response.on("error", () => resolve(null));
+        response.on("end", () => resolve(response.complete ? Buffer.concat(chunks).toString("utf8") : null));
+      },
+    );
+    const deadline = setTimeout(() => asked.destroy(new Error("late")), seconds * 1000);
+    asked.on("error", () => resolve(null));
+    asked.on("close", () => clearTimeout(deadline));
+    asked.end(body);
+  });
+}
+
+/** Prints a reply of the form `fabric CODE`, text; false for everything else: that is no answer of the gate. */
+function answer(reply) {
+  const [, code, text] = /^fabric ([02])\n([^]*)$/.exec(reply ?? "") ?? [];
+  if (code === "0") process.stdout.write(text);
+  else if (code === "2" && text.trim() !== "") {
+    process.stderr.write(text);
+    process.exitCode = 2;
+  } else return false;
+  return true;
+}
+
+async function gate() {
+  const settings = readSettings();
+  if (settings === null) return refuse(`the hook's settings in ${dir} cannot be read`);
+  const reply = await send(settings, settings.gateS, await readBody());
+  if (reply === null) return refuse("the policy gate did not answer");
+  if (!answer(reply)) refuse("what answered is not the policy gate");
+}
+
+const waiting = () =>
+  readdirSync(spool)
+    .filter((name) => name.endsWith(".json"))
+    .sort();
+
+function keep(body) {
+  const files = waiting();
+  const bytes = files.reduce((sum, name) => sum + statSync(`${spool}/${name}`).size, 0);
+  if (files.length >= spoolMaxFiles || bytes + body.length > spoolMaxBytes) {
+    writeFileSync(`${spool}/lost`, "lost\n", { flag: "a", mode: 0o600 });
+    return;
+  }
+  const name = `${spool}/${Math.floor(Date.now() / 1000)}-${process.pid}`;
+  writeFileSync(name, body, { mode: 0o600 });
+  renameSync(name, `${name}.json`);
+}
+
+async function drain(settings) {
+  const files = waiting().slice(0, drainMaxFiles);
+  if (files.length === 0) return;
+  try {
+    mkdirSync(`${spool}/.draining`);
+  } catch {
+    return;
+  }
+  try {
+    for (const name of files) {
+      const reply = await send(settings, settings.observeS, readFileSync(`${spool}/${name}`));
+      if (!reply?.startsWith("fabric ")) break;
+      rmSync(`${spool}/${name}`);
+    }
+  } finally {
+    rmSync(`${spool}/.draining`, { recursive: true });
+  }
+}
+
+async function observe() {
+  const body = await readBody();
+  mkdirSync(spool, { recursive: true, mode: 0o700 });
+  const settings = readSettings();
+  const reply = settings && (await send(settings, settings.observeS, body));
+  if (!reply?.startsWith("fabric ")) return keep(body);
+  answer(reply);
+  process.exitCode = 0;
+  await drain(settings);
+}
+
+try {
+  if (mode === "gate") await gate();
+  else if (mode === "observe") await observe();
+  else refuse(`the hook was called as \`${mode}\`, which is neither gate nor observe`);
+} catch (error) {
+  if (mode === "observe") process.exitCode = 0;
+  else refuse(`the hook failed (${error.code ?? error.name})`);
+}

@@ -1,0 +1,110 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync, existsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { runtimeRooms } from "../../services/app/runtime-rooms.ts";
+import type { RuntimeRoom } from "../../services/platform/runtime-room.ts";
+import { applyChanges } from "../../services/install/config-files.ts";
+import { inspectInstall } from "../../services/install/inspect-install.ts";
+import type { InstallPlan, InstallRequest } from "../../services/install/plan-install.ts";
+import { planInstall, planUninstall, toRecordFile, toTarget } from "../../services/install/plan-install.ts";
+import { renderChanges } from "../../services/install/render-changes.ts";
+
+let home: string;
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "fabric-install-"));
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+const requestOf = (room: RuntimeRoom, changes: Partial<InstallRequest> = {}): InstallRequest => ({
+  room,
+  home,
+  form: room.setup.forms[0],
+  gateUrl: "http://127.0.0.1:7411",
+  token: "made-up-token",
+  program: "/usr/bin/client",
+  clientVersion: "9.9.9",
+  tools: { hasTimeout: true, node: "/usr/bin/node" },
+  ...changes,
+});
+async function install(request: InstallRequest): Promise<InstallPlan> {
+  const plan = await planInstall(request);
+  await applyChanges([...plan.ownFiles, ...plan.changes]);
+  const record = { ...plan.record, installedAt: "2026-11-30T12:00:00.000Z" };
+  await applyChanges([toRecordFile(plan.target.fabricDir, record)]);
+  return plan;
+}
+const write = (path: string, text: string): void => {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+};
+const pathsOf = (room: RuntimeRoom): readonly string[] =>
+  room.setup
+    .edits(toTarget(requestOf(room)))
+    .map(({ path }) => path)
+    // Files of the client; what lies in our own folder is nobody else's.
+    .filter((path) => !path.includes("/.fabric/"));
+
+describe.each([...runtimeRooms])("an installation for %s", (_name, room) => {
+  it("changes nothing the second time, and ends to the byte as it was", async () => {
+    const odd = { json: '{ "x":1,\n\n  "hooks":{} }', toml: "a=1   # mine\n\n[features]\nx = true\n" };
+    for (const path of pathsOf(room)) write(path, path.endsWith(".json") ? odd.json : odd.toml);
+    await install(requestOf(room));
+    const again = await install(
+      requestOf(room, { token: "another-token", form: room.setup.forms[1] ?? room.setup.forms[0] }),
+    );
+    const third = await planInstall(
+      requestOf(room, { token: "another-token", form: room.setup.forms[1] ?? room.setup.forms[0] }),
+    );
+    expect(third.changes.every(({ before, after }) => before === after)).toBe(true);
+    await applyChanges(await planUninstall(room, again.target));
+    for (const path of pathsOf(room))
+      expect(readFileSync(path, "utf8")).toBe(path.endsWith(".json") ? odd.json : odd.toml);
+  });
+
+  it("leaves no file where there was none, and what others wrote since", async () => {
+    const { target } = await install(requestOf(room));
+    const [first = ""] = pathsOf(room);
+    const settings = JSON.parse(readFileSync(first, "utf8")) as object;
+    writeFileSync(first, JSON.stringify({ ...settings, theirs: true }));
+    await applyChanges(await planUninstall(room, target));
+    expect(JSON.parse(readFileSync(first, "utf8"))).toEqual({ theirs: true });
+    for (const path of pathsOf(room).slice(1)) expect(existsSync(path)).toBe(false);
+  });
+
+  it("keeps the token to its owner, and out of what is shown", async () => {
+    const plan = await install(requestOf(room));
+    expect(statSync(plan.target.tokenFile).mode & 0o077).toBe(0);
+    for (const path of pathsOf(room))
+      if (readFileSync(path, "utf8").includes("made-up-token")) expect(statSync(path).mode & 0o077).toBe(0);
+    const shown = renderChanges([...plan.changes, ...plan.ownFiles], "made-up-token");
+    expect(shown).not.toContain("made-up-token");
+    expect(JSON.stringify(plan.target.gatingCommand)).not.toContain("made-up-token");
+  });
+
+  it("is known again by its hash: as installed, changed since, gone", async () => {
+    const { target } = await install(requestOf(room));
+    const { consent: _consent, ...setup } = room.setup;
+    const plain = { ...room, setup };
+    const client = { argv: [], env: {}, workingDirectory: home, home };
+    const stateOf = async (): Promise<string> => (await inspectInstall(plain, target, client)).state;
+    expect(await stateOf()).toBe("trusted");
+    const loaded = room.setup.edits(target).map(({ path }) => path);
+    const [first = ""] = loaded.filter((path) =>
+      readFileSync(path, "utf8").includes(target.configurationHash),
+    );
+    const text = readFileSync(first, "utf8");
+    writeFileSync(first, text.replaceAll(target.configurationHash, "0000000000000000"));
+    expect(await stateOf()).toBe("modified");
+    rmSync(first);
+    expect(await stateOf()).toBe("missing");
+  });
+
+  it("has another hash in another form, and the same for another token", () => {
+    const hashOf = (changes: Partial<InstallRequest>): string =>
+      toTarget(requestOf(room, changes)).configurationHash;
+    expect(hashOf({ token: "other" })).toBe(hashOf({}));
+    if (room.setup.forms.length > 1)
+      expect(hashOf({ form: room.setup.forms[1] ?? "node" })).not.toBe(hashOf({}));
+  });
+});

@@ -1,0 +1,81 @@
+import type { Behaviour, RuntimeRoom } from "../../services/platform/runtime-room.ts";
+import type { ModelScript, ScriptedTurn } from "../../services/doctor/scripted-model.ts";
+import { promptFor } from "../../services/doctor/scripted-model.ts";
+
+/** A command that the test policy denies; it would leave `file` behind, and neither remote nor branch exists. */
+export const deniedCommand = (file: string): string => `git push --force nowhere main; echo ran > ${file}`;
+/** A command for which the test policy wants a person. */
+export const askedCommand = "ask; echo ran > approved.txt";
+
+/** What the scripted model asks for, and which files say whether it ran. */
+export interface Scenario {
+  readonly script: ModelScript;
+  /** Left by what has to run. */
+  readonly leaves: readonly string[];
+  /** Left by what has to be stopped: there without the hook, not there with it. */
+  readonly stopped: readonly string[];
+}
+
+/** How long the parent waits for a child that runs in the background. */
+const childMs = 3_000;
+
+/** The scenario of a behaviour that looks the same for all clients. */
+export function scenarioOf(behaviour: Behaviour, room: RuntimeRoom): Scenario | null {
+  const { shell, subagent } = room.drive.tools;
+  const turn = (command: string): ScriptedTurn => ({ calls: [shell(command)] });
+  const one = (command: string, leaves: string[], stopped: string[]): Scenario => ({
+    script: { main: [turn(command)] },
+    leaves,
+    stopped,
+  });
+  switch (behaviour) {
+    case "allow":
+      return one("echo hi > out.txt", ["out.txt"], []);
+    case "deny":
+      return one(deniedCommand("denied.txt"), [], ["denied.txt"]);
+    case "modify":
+      return one("rewrite-me; echo ran > original.txt", ["modified.txt"], ["original.txt"]);
+    case "gate_away":
+    case "gate_slow":
+    case "gate_garbage":
+    case "hook_crash":
+      return one("echo hi > out.txt", [], ["out.txt"]);
+    case "two_calls":
+      return {
+        script: { main: [{ calls: [shell("echo one > one.txt"), shell(deniedCommand("two.txt"))] }] },
+        leaves: ["one.txt"],
+        stopped: ["two.txt"],
+      };
+    case "failing_command":
+      return {
+        script: { main: [turn("echo broken >&2; exit 3"), turn("echo ok > after.txt")] },
+        leaves: ["after.txt"],
+        stopped: [],
+      };
+    case "subagent":
+      if (subagent === undefined) return null;
+      return {
+        script: {
+          main: [
+            { calls: [subagent(promptFor("child"))] },
+            {
+              before: () => new Promise((done) => setTimeout(done, childMs)),
+              calls: [shell("echo hi > parent.txt")],
+            },
+          ],
+          child: [turn(deniedCommand("child-denied.txt")), turn("echo hi > child.txt")],
+        },
+        leaves: ["child.txt", "parent.txt"],
+        stopped: ["child-denied.txt"],
+      };
+    default: {
+      const bypass = room.bypasses.find((known) => known.behaviour === behaviour);
+      if (bypass === undefined) return null;
+      return {
+        script: { main: bypass.turns.map((call) => ({ calls: [call] })) },
+        leaves: [],
+        stopped: [bypass.leaves],
+      };
+    }
+  }
+}
