@@ -1,4 +1,5 @@
 import { dumpTables as auditTables } from "../../processors/audit/queries.ts";
+import { dumpTables as breakerTables } from "../../processors/breaker/queries.ts";
 import { dumpTables as costTables } from "../../processors/cost/queries.ts";
 import { dumpTables as evalTables } from "../../processors/eval/queries.ts";
 import { dumpTables as takeoverTables } from "../../processors/takeover/queries.ts";
@@ -9,6 +10,7 @@ import type { ComparedTable } from "../replay/compare-tables.ts";
 const known: Readonly<Record<string, readonly ComparedTable[]>> = {
   // A place in the log, and the digest over it, are the same when the log is.
   audit: auditTables.map(({ table }) => ({ table })),
+  breaker: breakerTables,
   cost: costTables,
   eval: evalTables,
   takeover: takeoverTables,

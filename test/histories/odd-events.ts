@@ -356,6 +356,17 @@ const makers: Readonly<Record<string, Maker>> = {
       cause: "refund",
       author: random.pick(people),
     }),
+  // The same month is closed more than once, by several: the first statement stands.
+  closed: (random, base) =>
+    say(random, base, "fabric.cost.closed", {
+      period: random.pick(["2026-08", "2026-09"]),
+      amount_micros: BigInt(random.between(0, 1_000_000)),
+      carried_micros: BigInt(random.between(-5, 5)),
+      calls: BigInt(random.between(0, 900)),
+      unpriced_calls: 0n,
+      closed_by: random.pick(people),
+      note: random.pick([null, "looked at"]),
+    }),
   anomalous: (random, base) =>
     say(random, base, "fabric.cost.anomalous", {
       scope: "tenant",
