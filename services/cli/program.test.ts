@@ -44,6 +44,19 @@ describe("the command line", () => {
     expect(JSON.parse(stdout)).toEqual({ offset: 7 });
   });
 
+  it("takes what is frozen by its kind, and a tenant also without a name", async () => {
+    const target = async (...argv: string[]): Promise<unknown> => {
+      const { stdout } = await run(["--json", "incidents", "declare", "--reason", "x", ...argv]);
+      return (JSON.parse(stdout) as { options: { target: unknown } }).options.target;
+    };
+    expect(await target("--session", "s1")).toEqual({ all: false, session: "s1" });
+    expect(await target("--tenant")).toEqual({ all: false, tenant: true });
+    expect(await target("--tenant", "acme")).toEqual({ all: false, tenant: "acme" });
+    expect(await target("--all")).toEqual({ all: true });
+    expect((await run(["incidents", "declare", "--session", "s1"])).exit).toBe(2);
+    expect((await run(["breaker", "reset", "trp_1"])).exit).toBe(2);
+  });
+
   it("exits 2 on a command, an option or an argument that it does not know, and says how to find help", async () => {
     for (const argv of [["fly"], ["status", "--fast"], ["audit", "who"], ["tail", "--limit", "none"]]) {
       const { exit, stderr } = await run(argv);

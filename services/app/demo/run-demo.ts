@@ -17,6 +17,7 @@ import { refuseNewerSchema } from "./newer-schema.ts";
 import { repeatDelivery } from "./repeat-delivery.ts";
 import { replaySessions } from "./replay-sessions.ts";
 import { sealTrail } from "./seal-trail.ts";
+import { stopStorm } from "./stop-storm.ts";
 import type { Claim } from "./world.ts";
 import { createWorld } from "./world.ts";
 
@@ -24,6 +25,7 @@ const steps = [
   replaySessions,
   judgeCalls,
   approvePlan,
+  stopStorm,
   repeatDelivery,
   refuseNewerSchema,
   crashInTheMiddle,
