@@ -214,6 +214,12 @@ export const catalog = {
     summary: "a scope spends far more than before",
   },
   "fabric.budget.crossed": { ...control, key: "tenant", owner: "cost", summary: "spending passed a limit" },
+  "fabric.tenant.erased": {
+    ...control,
+    key: "tenant",
+    owner: "vault",
+    summary: "a tenant's content is to be gone from every projection",
+  },
   "fabric.takeover.opened": {
     ...control,
     key: "tenant",

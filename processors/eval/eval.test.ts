@@ -58,6 +58,10 @@ const project = async (event: Envelope): Promise<Change> => {
   return changes[0] as Change;
 };
 
+/** Tables that statements write, in their order. */
+const written = (statements: readonly { readonly text: string }[]): readonly string[] =>
+  statements.flatMap(({ text }) => /INSERT INTO (\w+)/.exec(text)?.[1] ?? []);
+
 describe("episode id", () => {
   it("is a UUIDv8 that another tenant, or parts put together otherwise, never have", () => {
     expect(episodeIdOf("acme", "cor_1")).toMatch(
@@ -81,17 +85,13 @@ describe("eval", () => {
         links: [{ link: "session\u001Ftest\u001Fs1" }, { link: "task\u001Ftask_1" }],
       },
     ]);
-    expect(statements.map(({ text }) => /INSERT INTO (\w+)/.exec(text)?.[1])).toEqual([
-      "facts",
-      "links",
-      "episodes",
-    ]);
+    expect(written(statements)).toEqual(["facts", "links", "episodes"]);
     expect(emissions).toEqual([]);
   });
 
   it("judges nothing anew when all that came was there already", async () => {
     const { statements } = await given(evaluation).when(prompt("fix it"));
-    expect(statements).toHaveLength(1);
+    expect(written(statements)).toEqual(["facts"]);
   });
 
   it("keeps a label whatever episode it names", async () => {

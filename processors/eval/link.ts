@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { Envelope } from "../../schemas/envelope.ts";
 import { episodeIdOf } from "./episode-id.ts";
 import { clean, cut } from "./words.ts";
@@ -28,11 +29,16 @@ export function toLinks(event: Envelope): readonly Link[] {
     // A child agent may report under a session of its own, which is named like the agent.
     ...(child === null ? [] : [["session", event.runtime.kind, child]]),
     ...(task_id === null ? [] : [["task", task_id]]),
-    ...(folder === null ? [] : [["folder", recordedAt.slice(0, 10), folder]]),
+    ...(folder === null ? [] : [["folder", recordedAt.slice(0, 10), digestOf(event.tenant_id, folder)]]),
   ].map((parts) => ({
     tenant_id: clean(event.tenant_id),
     episode_id: episodeIdOf(event.tenant_id, event.correlation_id),
     link: cut(clean(parts.join("\u001F")), linkMaxChars),
     first_seen_at: recordedAt,
   }));
+}
+
+/** Names no folder, and is the same for the same one: an erasure need not look for it. */
+function digestOf(tenantId: string, folder: string): string {
+  return hash("sha256", `${clean(tenantId)}\u001F${clean(folder)}`, "hex");
 }

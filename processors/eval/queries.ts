@@ -10,6 +10,7 @@ export const dumpTables: readonly { readonly table: string; readonly orderBy: st
   { table: "links", orderBy: "episode_id, link" },
   { table: "totals", orderBy: "episode_id" },
   { table: "episodes", orderBy: "episode_id" },
+  { table: "erasures", orderBy: "event_id" },
 ];
 
 /** What a dataset is cut from: facts, links and labels that were recorded up to a moment. */

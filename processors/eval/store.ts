@@ -1,20 +1,39 @@
 import type { Transaction } from "../kit/transaction.ts";
 import { toEpisodesText } from "./episode-text.ts";
+import type { Erasure } from "./erasure.ts";
+import { addErasures, blank, holdTenants, isErased, loadErasedUntil } from "./erasure.ts";
 import type { Fact } from "./fact.ts";
 import type { Label } from "./label.ts";
 import type { Link } from "./link.ts";
 
 export type Change =
   | { readonly kind: "fact"; readonly row: Fact; readonly links: readonly Link[] }
-  | { readonly kind: "label"; readonly row: Label };
+  | { readonly kind: "label"; readonly row: Label }
+  | { readonly kind: "erasure"; readonly row: Erasure };
 
 /**
  * Adds to the ledgers, and judges the episodes that they touch anew: what a row says never depends on what came first.
  * INVARIANT: test/property/eval.test.ts "has equal tables whatever the order and the batches, with everything twice".
  */
 export async function applyChanges(tx: Transaction, changes: readonly Change[]): Promise<void> {
-  const labels = changes.flatMap((one) => (one.kind === "label" ? [one.row] : []));
-  const facts = changes.flatMap((one) => (one.kind === "fact" ? [one.row] : []));
+  const told = {
+    labels: changes.flatMap((one) => (one.kind === "label" ? [one.row] : [])),
+    facts: changes.flatMap((one) => (one.kind === "fact" ? [one.row] : [])),
+  };
+  const erasures = changes.flatMap((one) => (one.kind === "erasure" ? [one.row] : []));
+  const tenantIds = [...new Set([...told.labels, ...told.facts].map((one) => one.tenant_id))];
+  if (erasures.length > 0) {
+    await holdTenants(
+      tx,
+      erasures.map((one) => one.tenant_id),
+      true,
+    );
+  }
+  if (tenantIds.length > 0) await holdTenants(tx, tenantIds, false);
+  const erasedUntil =
+    tenantIds.length === 0 ? new Map<string, number>() : await loadErasedUntil(tx, tenantIds);
+  const labels = told.labels.map((one) => (isErased(one, erasedUntil) ? { ...one, note: null } : one));
+  const facts = told.facts.map((one) => (isErased(one, erasedUntil) ? { ...one, ...blank } : one));
   if (labels.length > 0) {
     await tx.query({
       name: "eval-add-labels",
@@ -23,15 +42,22 @@ export async function applyChanges(tx: Transaction, changes: readonly Change[]):
       values: [JSON.stringify(labels)],
     });
   }
-  if (facts.length === 0) return;
-  const touched = await addFacts(tx, facts);
-  if (touched.length === 0) return;
-  await addLinks(
-    tx,
-    changes.flatMap((one) => (one.kind === "fact" ? one.links : [])),
-  );
-  await judgeEpisodes(tx, touched);
+  const touched = facts.length === 0 ? [] : await addFacts(tx, facts);
+  if (touched.length > 0) {
+    await addLinks(
+      tx,
+      changes.flatMap((one) => (one.kind === "fact" ? one.links : [])),
+    );
+  }
+  const blanked = erasures.length === 0 ? [] : await addErasures(tx, erasures);
+  const all = [...new Set([...touched, ...blanked])];
+  for (let from = 0; from < all.length; from += judgedAtOnce) {
+    await judgeEpisodes(tx, all.slice(from, from + judgedAtOnce));
+  }
 }
+
+/** Episodes of one statement: a batch has fewer, an erasure may touch all that a tenant ever had. */
+const judgedAtOnce = 2_000;
 
 /**
  * Facts that are new, and their episodes. Each sum is a row that stays locked to the end of the transaction, taken in one

@@ -2444,6 +2444,30 @@ export const summarySources: Readonly<Record<EventType, AvroRecord>> = {
       }
     ]
   },
+  "fabric.tenant.erased": {
+    "type": "record",
+    "name": "FabricTenantErasedSummary",
+    "namespace": "fabric",
+    "doc": "A tenant's content is to be gone: projections blank what people and tools wrote, and keep numbers and digests. Its raw payloads are beyond reading without its key.",
+    "fields": [
+      {
+        "name": "erased_until_at",
+        "type": {
+          "type": "long",
+          "logicalType": "timestamp-millis"
+        },
+        "doc": "Content that was recorded up to here, whenever a consumer reads it."
+      },
+      {
+        "name": "erased_by",
+        "type": "string"
+      },
+      {
+        "name": "reason",
+        "type": "string"
+      }
+    ]
+  },
   "fabric.takeover.opened": {
     "type": "record",
     "name": "FabricTakeoverOpenedSummary",

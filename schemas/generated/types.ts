@@ -691,6 +691,14 @@ export interface FabricBudgetCrossedSummary {
   period: string;
 }
 
+/** A tenant's content is to be gone: projections blank what people and tools wrote, and keep numbers and digests. Its raw payloads are beyond reading without its key. */
+export interface FabricTenantErasedSummary {
+  /** Content that was recorded up to here, whenever a consumer reads it. */
+  erased_until_at: EpochMs;
+  erased_by: string;
+  reason: string;
+}
+
 export type TakeoverCause = "unknown" | "deferred" | "gate_timeout" | "effect_unresolved" | "letter" | "effect_ungated" | "approval_expired" | "breaker" | "plan_diverged" | "adapter_unrecognized" | "gap" | "budget";
 
 /** Work waits for a person. */
@@ -880,6 +888,7 @@ export interface Summaries {
   "fabric.cost.closed": FabricCostClosedSummary;
   "fabric.cost.anomalous": FabricCostAnomalousSummary;
   "fabric.budget.crossed": FabricBudgetCrossedSummary;
+  "fabric.tenant.erased": FabricTenantErasedSummary;
   "fabric.takeover.opened": FabricTakeoverOpenedSummary;
   "fabric.takeover.claimed": FabricTakeoverClaimedSummary;
   "fabric.takeover.noted": FabricTakeoverNotedSummary;

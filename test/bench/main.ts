@@ -12,7 +12,9 @@ import { host } from "./host.ts";
 import { latency } from "./latency.ts";
 import { memory } from "./memory.ts";
 import { policy } from "./policy.ts";
+import { processors } from "./processors.ts";
 import { questions } from "./questions.ts";
+import { rebuild } from "./rebuild.ts";
 import { relay } from "./relay.ts";
 import { renderTable, saveReport } from "./report.ts";
 import { storm } from "./storm.ts";
@@ -24,6 +26,8 @@ const figures: Readonly<Record<string, Figure>> = {
   host,
   gate,
   policy,
+  processors,
+  rebuild,
   questions,
   storm,
   memory,

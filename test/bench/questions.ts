@@ -69,8 +69,10 @@ export async function questions(bench: Bench): Promise<Row[]> {
       ours.push(await timeOf(analyst, bound));
       theirs.push(await timeOf(admin, bound));
     }
-    await savePlan(bench, question.name, analyst, bound);
+    const plan = await savePlan(bench, question.name, analyst, bound);
     bench.progress(`${question.name}: ${ours.map((ms) => ms.toFixed(0)).join(", ")} ms`);
+    // The steps of the plan without their figures; the whole of it is in the file.
+    for (const line of toSteps(plan)) bench.progress(`  ${line}`);
     rows.push(
       toRow(
         {
@@ -139,12 +141,27 @@ async function timeOf(database: Database, bound: Bound): Promise<number> {
   return performance.now() - startedMs;
 }
 
-async function savePlan(bench: Bench, name: string, database: Database, bound: Bound): Promise<void> {
+/** Lines that name a step of a plan, up to where their costs begin. */
+function toSteps(plan: readonly string[]): string[] {
+  return plan.flatMap((line) => {
+    const at = line.indexOf("  (cost=");
+    return at === -1 ? [] : [line.slice(0, at)];
+  });
+}
+
+async function savePlan(
+  bench: Bench,
+  name: string,
+  database: Database,
+  bound: Bound,
+): Promise<readonly string[]> {
   const { rows } = await database.query<{ "QUERY PLAN": string }>({
     text: `EXPLAIN (ANALYZE, BUFFERS) ${bound.text}`,
     values: bound.values,
   });
   const dir = join(bench.projectDir, ".fabric", "reports", "questions");
   await mkdir(dir, { recursive: true });
-  await writeFile(join(dir, `${name}.txt`), `${rows.map((row) => row["QUERY PLAN"]).join("\n")}\n`);
+  const plan = rows.map((row) => row["QUERY PLAN"]);
+  await writeFile(join(dir, `${name}.txt`), `${plan.join("\n")}\n`);
+  return plan;
 }

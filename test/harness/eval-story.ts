@@ -124,6 +124,11 @@ export const tell = {
       ),
       contextOf(at),
     ),
+  erased: (at: At, untilMs: number): Envelope =>
+    eventOf(
+      draft("fabric.tenant.erased", { erased_until_at: untilMs, erased_by: "eve", reason: "contract ended" }),
+      contextOf(at),
+    ),
   requested: (at: At, call: CallStory): Envelope =>
     eventOf(
       draft(

@@ -217,6 +217,47 @@ describe("eval", () => {
   });
 });
 
+describe("an erased tenant", () => {
+  it("has no content left, in the tables and in every export, whatever comes first; numbers stay", async () => {
+    const of = (tenant: string) => goal({ tenant, correlation: `cor_${tenant}` }, `secret plan of ${tenant}`);
+    const [acme, globex] = [of("acme"), of("globex")];
+    const labelled = tell.label(next({ tenant: "acme" }), episodeIdOf("acme", "cor_acme"), "ann", "safe");
+    const erased = tell.erased(next({ tenant: "acme" }), storyStartMs + 30 * minuteMs);
+    const after = tell.prompt(
+      next({ tenant: "acme", correlation: "cor_new", atMs: 40 * minuteMs }),
+      "a new contract",
+    );
+    // One half before the erasure, the other half after it.
+    await apply([...acme.slice(0, 7), labelled, ...globex]);
+    await apply([erased]);
+    await apply([...acme.slice(7), after]);
+    await write("all");
+    const text = (
+      await Promise.all(
+        (await readdir(join(dir, "all"))).map((file) => readFile(join(dir, "all", file), "utf8")),
+      )
+    ).join("\n");
+    expect(text).not.toContain("secret plan of acme");
+    expect(text).toContain("secret plan of globex");
+    const rows = await readLines("all");
+    expect(rows.find((row) => row["correlation_id"] === "cor_acme")).toMatchObject({
+      goal: null,
+      user_id: null,
+      calls: 4,
+      denied: 1,
+      label: "safe",
+      input_tokens: 100,
+    });
+    // What comes after it is a new beginning: no event erases what is yet to be recorded, whatever moment it names.
+    expect(rows.find((row) => row["correlation_id"] === "cor_new")).toMatchObject({ goal: "a new contract" });
+    const left = await host.query<{ preview: string | null }>(
+      `SELECT preview FROM facts
+        WHERE tenant_id = 'acme' AND (preview, resource, user_id, working_directory) IS DISTINCT FROM (NULL, NULL, NULL, NULL)`,
+    );
+    expect(left.rows).toEqual([{ preview: "a new contract" }]);
+  });
+});
+
 describe("the dataset", () => {
   const people = ["dana", "eve", "finn", "gus"];
   /** Forty goals; every fourth repeats a prompt of the same person, every fifth goes on in a session of another. */

@@ -310,7 +310,7 @@ describe("the questions that ship", () => {
     ]);
   });
 
-  it("who-did-this goes from the user to the final state in one row", async () => {
+  it("who-did-this goes from the user by agent, hook, approval, capability, tool, receipt and consumption to the final state in one row", async () => {
     expect(await ask("who-did-this", { call: "c2" })).toMatchObject([
       {
         tenant_id: "acme",
@@ -322,8 +322,14 @@ describe("the questions that ship", () => {
         reason_code: "PRODUCTION_NEEDS_APPROVAL",
         matched_rules: ["prod"],
         policy_revision: "policy@2026-11-01.1",
+        hook_event_id: expect.stringMatching(/^evt_/) as string,
         approver_id: "bob",
+        approval_id: "apr_1",
+        approval_consumed_at: new Date(startMs + 70_020),
         capability_id: "cap_1",
+        capability_spent_at: new Date(startMs + 71_000),
+        capability_calls_used: 1,
+        receipt_id: "rcp_1",
         receipt_outcome: "succeeded",
         final_state: "succeeded",
       },

@@ -61,6 +61,11 @@ const made: fc.Arbitrary<Made> = fc.oneof(
         tell.session(at, folder),
   ),
   fc.constant<Made>((at) => tell.ended(at)),
+  fc.constantFrom(0, 100, 1_000).map(
+    (ms): Made =>
+      (at) =>
+        tell.erased(at, storyStartMs + ms),
+  ),
   outcome.map(
     (one): Made =>
       (at) =>
@@ -136,7 +141,7 @@ async function apply(events: readonly Envelope[]): Promise<void> {
     await evaluation.apply(tx, changes);
   });
 }
-const empty = () => admin.query("TRUNCATE facts, labels, links, totals, episodes");
+const empty = () => admin.query("TRUNCATE facts, labels, links, totals, episodes, erasures");
 async function dump(): Promise<Record<string, unknown[]>> {
   const tables: Record<string, unknown[]> = {};
   for (const { table, orderBy } of dumpTables)
@@ -221,7 +226,10 @@ it(
           expect(recoveries).toBe(steps.filter((step) => step.recovered_by !== null).length);
         }
         await empty();
-        const before = events.filter((event) => event.recorded_at <= untilMs);
+        // An erasure reaches back into every cut, also into those from before it.
+        const before = events.filter(
+          (event) => event.recorded_at <= untilMs || event.type === "fabric.tenant.erased",
+        );
         if (before.length > 0) await apply(before);
         expect(await episodesUntil(storyStartMs + 1_000_000)).toEqual(cut);
       }),
