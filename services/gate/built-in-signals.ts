@@ -75,6 +75,10 @@ export const signalMeanings = {
   "command.unbound":
     "something runs, or is written, that neither the text nor a bound file of the workspace fixes: `command.opaque` without `code.workspace`",
   "code.workspace": "a file of the workspace runs that the text names; the plan binds it by its digest",
+  "code.elsewhere":
+    "a build, a test or a tool of the project takes code or settings from a place outside of the working folder",
+  "patch.hidden": "a patch is applied whose text is not in the command",
+  "network.unpacks-fetched": "what is fetched is laid over files through a pipe, unseen",
   "task.release":
     "a task or a script of the workspace runs whose name says that it releases, publishes or destroys something",
   "command.unknown-program": "a program, or a subcommand of git, that no table knows",

@@ -1,7 +1,7 @@
 import type { GateRequest, ReasonCode } from "../../schemas/gate.ts";
 import type { DataClass, EffectClass } from "../../schemas/generated/types.ts";
 import type { Policy, ToolEntry } from "./policy/policy.ts";
-import type { ParsedCommand } from "./shell/parsed-command.ts";
+import type { Climb, ParsedCommand } from "./shell/parsed-command.ts";
 
 /** Something that keeps the request from being understood. A finding is no error: it denies, and is recorded. */
 export interface Finding {
@@ -35,6 +35,8 @@ export interface Classified {
   readonly touched: readonly TouchedPath[];
   /** Symbolic links among the touched paths: by path, each once. Absent: none, or nobody could look. */
   readonly links?: readonly RealPath[];
+  /** Touched paths whose spelling climbs out of a name: a gate that sees the disk follows the spelling. */
+  readonly climbs?: readonly Climb[];
   /** What a shell command runs; null for other tools. */
   readonly command: ParsedCommand | null;
   /** Files whose content is code that would run: resolved, sorted. */

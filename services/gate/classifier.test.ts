@@ -210,7 +210,7 @@ describe("a command", () => {
     ["psql -c 'drop table users'", "infra.destroy sql.ddl"],
     ["psql -c 'select 1'", "sql.read"],
     ["echo 'delete from t' | psql", "infra.destroy sql.write"],
-    ["git apply x.patch", "path.unresolved"],
+    ["git apply x.patch", "patch.hidden path.unresolved"],
     ["echo 'rm -rf /' >> notes.md", ""],
   ])("has the signals of what it does: %s", (command, expected) => {
     const { signals, findings } = shell(command);
@@ -248,6 +248,20 @@ describe("a command", () => {
     const { signals } = shell(command);
     const found = signals.filter((signal) => signal === "code.workspace" || signal === "command.unbound");
     expect(found.join(" ")).toBe(expected);
+  });
+
+  it.each([
+    ["shell.run", { command: "cat link/../x" }, "path.outside-workspace.read"],
+    ["shell.run", { command: "echo x > link/../x" }, "path.outside-workspace.write"],
+    ["shell.run", { command: "node link/../x" }, "command.unbound"],
+    ["file.read", { file_path: "link/../x" }, "path.outside-workspace.read"],
+    ["file.write", { file_path: "/project/link/../x", content: "" }, "path.outside-workspace.write"],
+  ])("follows a link of the disk before a way up: %s %j", (tool, input, expected) => {
+    const request = toRequest(tool, input);
+    expect(classify(request, policy).climbs).toEqual([{ path: "/project/x", spelled: "/project/link/../x" }]);
+    expect(classify(request, policy).signals).not.toContain(expected);
+    const leads = new Map([["/project/link/../x", "/elsewhere/x"]]);
+    expect(classify(toRequest(tool, input), policy, leads).signals).toContain(expected);
   });
 
   it.each([

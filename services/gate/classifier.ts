@@ -15,7 +15,7 @@ import type { Classified, Classify, Finding, RealPath, TouchedPath } from "./cla
 import type { Policy, ToolEntry } from "./policy/policy.ts";
 import { findTool } from "./policy/tool-pattern.ts";
 import type { DeclaredPrograms } from "./shell/declared-programs.ts";
-import type { ParsedCommand } from "./shell/parsed-command.ts";
+import type { Climb, ParsedCommand } from "./shell/parsed-command.ts";
 import { toReadIntents, toWriteIntents } from "./shell/path-intents.ts";
 import type { BashParser } from "./shell/syntax-tree.ts";
 import { testSignals } from "./signals.ts";
@@ -75,7 +75,8 @@ function readRequest(
   if (reading.excess !== null) findings.push(unreadable(reading.excess));
   else if (entry?.resource.kind === "patch" && named.length > 0 && reading.touched.length === 0)
     findings.push(unreadable("the patch names no file"));
-  const touched = withRealPaths(reading.touched, realPaths);
+  const climbs = reading.climbs ?? [];
+  const touched = withRealPaths(reading.touched, climbs, realPaths);
   const { command } = reading;
   const texts = parts.texts.map(({ text }) => text);
   let urls: readonly URL[] | null = null;
@@ -106,7 +107,15 @@ function readRequest(
     resource: reading.excess === null ? (reading.named[0] ?? null) : null,
     findings: [...findings, ...tested.findings],
     touched,
-    ...toLinks([...reading.touched.map(({ path }) => path), ...reading.operandPaths], realPaths),
+    ...toLinks(
+      [
+        ...reading.touched.map(({ path }) => path),
+        ...reading.operandPaths,
+        ...climbs.map(({ spelled }) => spelled),
+      ],
+      realPaths,
+    ),
+    ...(climbs.length === 0 ? {} : { climbs }),
     command,
     operandPaths: reading.operandPaths,
     signals: [...signals].sort(),
@@ -248,21 +257,21 @@ function toLinkSignals(touched: readonly TouchedPath[], spelled: readonly Touche
   return [...toReadIntents(ofMode("read")), ...toWriteIntents(ofMode("write"))];
 }
 
-/** A file behind a symbolic link is touched under both names. */
+/** A file behind a symbolic link is touched under both names, and one that a spelling leads to as well. */
 function withRealPaths(
   touched: readonly TouchedPath[],
+  climbs: readonly Climb[],
   realPaths: RealPaths | undefined,
 ): readonly TouchedPath[] {
   if (realPaths === undefined || realPaths.size === 0) return touched;
+  const leads = climbs.filter(({ spelled }) => realPaths.has(spelled));
   return toDistinct(
     touched.flatMap(({ path, mode }) => {
-      const real = realPaths.get(path);
-      return real === undefined
-        ? [{ path, mode }]
-        : [
-            { path, mode },
-            { path: real, mode },
-          ];
+      const found = [
+        realPaths.get(path),
+        ...leads.filter((one) => one.path === path).map(({ spelled }) => realPaths.get(spelled)),
+      ];
+      return [path, ...found.filter((real) => real !== undefined)].map((one) => ({ path: one, mode }));
     }),
   );
 }

@@ -18,16 +18,30 @@ export interface CodePlace {
 export function toCodeSignals(command: ParsedCommand, place: CodePlace): string[] {
   const signals = new Set<string>();
   const changed = toChanges(command);
+  const climbed = new Set(
+    (command.climbs ?? []).flatMap(({ path, spelled }) =>
+      place.realPaths?.get(spelled) === undefined ? [] : [path],
+    ),
+  );
   for (const reason of command.opaque)
-    signals.add(isBound(reason, place, changed) ? "code.workspace" : "command.unbound");
+    signals.add(isBound(reason, place, changed, climbed) ? "code.workspace" : "command.unbound");
   return [...signals];
 }
 
-function isBound({ kind, files }: OpaqueReason, place: CodePlace, changed: Changes): boolean {
+function isBound(
+  { kind, files }: OpaqueReason,
+  place: CodePlace,
+  changed: Changes,
+  climbed: ReadonlySet<string>,
+): boolean {
   if (kind !== "script_file" && kind !== "local_program") return false;
   if (files === undefined || files.length === 0) return false;
   return files.every(
-    (file) => isInside(file, place.workspace) && !isChanged(file, changed) && leadsToOwn(file, place),
+    (file) =>
+      isInside(file, place.workspace) &&
+      !climbed.has(file) &&
+      !isChanged(file, changed) &&
+      leadsToOwn(file, place),
   );
 }
 

@@ -139,5 +139,6 @@ function join(parsed: readonly ParsedCommand[], reasons: readonly OpaqueReason[]
     operands: parsed.flatMap(({ operands }) => operands),
     assignments: parsed.flatMap(({ assignments }) => assignments),
     opaque: [...parsed.flatMap(({ opaque }) => opaque), ...reasons],
+    climbs: parsed.flatMap(({ climbs }) => climbs ?? []),
   };
 }

@@ -1,6 +1,6 @@
 import type { GateRequest } from "../../schemas/gate.ts";
 import type { InputParts } from "./classify-input.ts";
-import { resolvePath, toExcess, toPathLike } from "./classify-paths.ts";
+import { resolvePath, toClimb, toExcess, toPathLike } from "./classify-paths.ts";
 import { nothingRead, toDistinct } from "./classify-reading.ts";
 import type { Reading } from "./classify-reading.ts";
 import type { TouchedPath } from "./classified.ts";
@@ -23,6 +23,7 @@ export function readFiles(
     workingDirectory,
   );
   if (excess !== null) return { ...nothingRead, excess };
+  const climbs = all.flatMap(({ path }) => toClimb(workingDirectory, path) ?? []).slice(0, 64);
   const resolve = (path: string): string => resolvePath(workingDirectory, home, path);
   const modes = toModes(entry, request.tool);
   const touched = all.flatMap(({ path }) =>
@@ -34,6 +35,7 @@ export function readFiles(
     ...nothingRead,
     named: paths,
     touched: toDistinct(touched),
+    climbs,
     signals: [
       ...(modes.includes("read") ? toReadIntents(paths) : []),
       ...(modes.includes("write") ? toWriteIntents(paths) : []),

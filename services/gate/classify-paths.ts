@@ -1,4 +1,5 @@
 import { resolvePath as resolveNamedPath } from "../platform/adapter-kit.ts";
+import type { Climb } from "./shell/parsed-command.ts";
 import { resolvePath as cleanPath } from "./shell/paths.ts";
 
 /** Most files that one call may name: each is resolved, and each rule looks at each of them. */
@@ -76,6 +77,14 @@ export function resolvePath(
   if (path === "~" || path.startsWith("~/"))
     return home === undefined ? cleanPath("/", path) : cleanPath("/", `${home}/${path.slice(1)}`);
   return toFileName(resolveNamedPath(workingDirectory, path));
+}
+
+/** A path that climbs out of a name, as it is spelled: where the name is a link it leads elsewhere. Undefined: it does not. */
+export function toClimb(workingDirectory: string | undefined, path: string): Climb | undefined {
+  if (path.length > pathMaxChars || isWindowsPath(path) || path.startsWith("~")) return undefined;
+  if (!path.includes("/..") || !/(?:^|\/)(?!\.\.?\/)[^/]+\/+\.\.(?:\/|$)/.test(path)) return undefined;
+  const spelled = path.startsWith("/") ? path : `${workingDirectory ?? ""}/${path}`;
+  return spelled.startsWith("/") ? { path: cleanPath("/", spelled), spelled } : undefined;
 }
 
 /** One name for one file: a slash behind it names the same, and on Windows dots, blanks and the name of a stream. */

@@ -1,5 +1,5 @@
 import type { TouchedPath } from "./classified.ts";
-import type { ParsedCommand } from "./shell/parsed-command.ts";
+import type { Climb, ParsedCommand } from "./shell/parsed-command.ts";
 
 /** What of a call touches the world. */
 export type Reading = {
@@ -9,6 +9,8 @@ export type Reading = {
   readonly operandPaths: readonly string[];
   readonly signals: readonly string[];
   readonly excess: string | null;
+  /** Touched paths that are spelled with a way up behind a name. */
+  readonly climbs?: readonly Climb[];
 };
 /** A call that names nothing. */
 export const nothingRead: Reading = {

@@ -1,18 +1,26 @@
 import type { GateRequest } from "../../schemas/gate.ts";
 import { readCommand } from "./classify-command.ts";
 import type { ParseCommand } from "./classify-command.ts";
-import { isNoFile, resolvePath, toExcess, toPatchPaths } from "./classify-paths.ts";
+import { isInside, isNoFile, resolvePath, toExcess, toPatchPaths } from "./classify-paths.ts";
 import type { PatchPath } from "./classify-paths.ts";
 import { nothingRead, toDistinct } from "./classify-reading.ts";
 import type { Reading } from "./classify-reading.ts";
 import { hasUnresolvedUrl } from "./classify-urls.ts";
 import type { TouchedPath } from "./classified.ts";
 import { toCarriedWords, toIntents } from "./shell/command-intents.ts";
+import { runsElsewhere } from "./shell/code-elsewhere.ts";
 import type { DeclaredPrograms } from "./shell/declared-programs.ts";
 import { listsEnvironment, startsAgent } from "./shell/environment-list.ts";
+import { laysTreeOver } from "./shell/git-words.ts";
 import { toSecretCandidates } from "./shell/glob-candidates.ts";
 import type { ParsedCommand, SimpleCommand, WrittenPath } from "./shell/parsed-command.ts";
-import { isForkBomb, runsFetched, takesDatabaseInput, toProgramSignals } from "./shell/network-use.ts";
+import {
+  isForkBomb,
+  runsFetched,
+  takesDatabaseInput,
+  toProgramSignals,
+  unpacksFetched,
+} from "./shell/network-use.ts";
 import { toDeleteIntents, toReadIntents, toWriteIntents } from "./shell/path-intents.ts";
 import { toPaths } from "./shell/paths.ts";
 import { PROGRAM_TABLE } from "./shell/program-table.ts";
@@ -32,6 +40,9 @@ export type Reader = {
 
 /** Most commands of one call whose SQL is parsed; what further ones do is opaque. */
 const sqlCommandsMax = 64;
+
+/** Most spellings of one call whose way over links is looked at. */
+const climbsMax = 64;
 
 /** What a call runs in a shell, and touches by it. */
 export function readShell(
@@ -78,6 +89,14 @@ export function readShell(
   signals.push(...toProgramSignals(command));
   if (command.commands.some(takesDatabaseInput)) signals.push("database.input");
   if (runsFetched(command)) signals.push("network.runs-fetched");
+  if (unpacksFetched(command)) signals.push("network.unpacks-fetched");
+  if (here.some(appliesHiddenPatch)) signals.push("patch.hidden");
+  if (here.some(laysTreeOver)) signals.push("path.fills-workspace");
+  if (
+    workingDirectory !== undefined &&
+    here.some((one) => runsElsewhere(one, (path) => isInside(atHome(path, home), workingDirectory)))
+  )
+    signals.push("code.elsewhere");
   if (namesRelease(command)) signals.push("task.release");
   if (named.some((text) => isForkBomb(text))) signals.push("fork.bomb");
   if (command.opaque.length > 0) signals.push("command.opaque");
@@ -104,6 +123,7 @@ export function readShell(
     operandPaths: [...new Set(command.operands.map((path) => atHome(path, home)))].sort(),
     signals,
     excess: null,
+    climbs: (command.climbs ?? []).slice(0, climbsMax),
   };
 }
 
@@ -124,6 +144,9 @@ function globsHiddenFiles({ commands, assignments, reads }: ParsedCommand): bool
   return isSet && reads.some((path) => /\/[*?[]/.test(path));
 }
 
+/** Words after which nothing is applied that was not there before. */
+const LOOKS_ONLY =
+  /^--(?:help|version|check|stat|numstat|summary|dry-run|abort|continue|skip|quit|show-current-patch)$/;
 const patchPrograms = /^(?:apply_?patch|patch|git)$/;
 
 /** Text of a patch that a command applies; null: it applies one that is not in the text. Undefined: it applies none. */
@@ -131,7 +154,7 @@ function toPatchText(command: SimpleCommand): string | null | undefined {
   if (!patchPrograms.test(command.program)) return undefined;
   const words = command.argv.map((word) => (word.kind === "literal" ? word.text : null));
   if (command.program === "git" && !words.some((word) => word === "apply" || word === "am")) return undefined;
-  if (words.some((word) => word === "--help" || word === "--version")) return undefined;
+  if (words.some((word) => LOOKS_ONLY.test(word ?? ""))) return undefined;
   const own = command.program.startsWith("apply") ? words[0] : undefined;
   if (own !== undefined) return own;
   return command.inputText?.kind === "literal" ? command.inputText.text : null;

@@ -36,12 +36,13 @@ export interface RequestSurroundings {
  * as unreadable, and what is read is what was there at this moment.
  */
 export async function readSurroundings(
-  { touched, operandPaths }: Pick<Classified, "touched" | "operandPaths">,
+  { touched, operandPaths, climbs = [] }: Pick<Classified, "touched" | "operandPaths" | "climbs">,
   limits: OperandLimits = operandLimits,
 ): Promise<RequestSurroundings> {
   const digests = new Map<string, string>();
   const realPaths = new Map<string, string>();
-  const paths = [...new Set([...touched.map(({ path }) => path), ...operandPaths])];
+  const spelled = new Map(climbs.map((one) => [one.spelled, one.path]));
+  const paths = [...new Set([...spelled.keys(), ...touched.map(({ path }) => path), ...operandPaths])];
   const work = Promise.all([
     ...operandPaths.slice(0, limits.maxFiles).map(async (path) => {
       const digest = await readDigest(path, limits.maxBytes);
@@ -49,7 +50,7 @@ export async function readSurroundings(
     }),
     ...paths.slice(0, limits.maxLinks).map(async (path) => {
       const real = await findRealPath(path);
-      if (real !== null && real !== path) realPaths.set(path, real);
+      if (real !== null && real !== (spelled.get(path) ?? path)) realPaths.set(path, real);
     }),
   ]);
   await within(work, limits.timeoutMs);

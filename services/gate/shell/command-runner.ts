@@ -102,7 +102,7 @@ export abstract class CommandRunner {
   protected judgeAssignments(assignments: readonly Assignment[], place: Place): void {
     for (const { name, value } of assignments) {
       const bare = name.replace(/\[.*/s, "").replace(/\+$/, "");
-      const effect = classifyVariable(bare, value.kind === "literal" ? value.text : undefined);
+      const effect = classifyVariable(bare, this.toSetting(value));
       if (effect === "search_path") this.report("search_path", `${name}=${toSource(value)}`);
       if (effect === "loader") this.report("environment", `${name}=${toSource(value)}`);
       if (effect === "command" && value.kind === "literal") {
@@ -112,6 +112,15 @@ export abstract class CommandRunner {
           this.report("environment", `${name}=${value.text}`);
       } else if (effect === "command") this.report("unresolved_code", `${name}=${toSource(value)}`);
     }
+  }
+
+  /** A value as its variable is judged by: paths below the folder of the call stand as such. */
+  private toSetting(value: Word): string | undefined {
+    const top = this.context.cwd;
+    if (value.kind === "literal")
+      return top === undefined ? value.text : value.text.replaceAll(`${top}/`, "").replaceAll(top, ".");
+    const rest = /^"?(?:\$PWD|\$\{PWD\}|\$\(pwd\))(\/[\w./-]*)?"?$/.exec(value.source);
+    return rest === null ? undefined : `.${rest[1] ?? ""}`;
   }
 
   protected judgeArithmetic(text: string, place: Place): void {
@@ -143,6 +152,7 @@ export abstract class CommandRunner {
       within: place.within,
       wrappers: place.wrappers,
       cwd: directories?.length === 1 ? directories[0] : undefined,
+      ...(directories !== undefined && directories.length > 1 ? { folders: directories } : {}),
       where: place.where,
       input: place.stdin.kind,
       ...(inputText === undefined ? {} : { inputText }),
@@ -219,6 +229,7 @@ export abstract class CommandRunner {
   /** A program outside of the system's folders is code from a file. */
   private judgeLocalProgram(head: Word, path: string, program: string, place: Place): void {
     const named = toPaths(head, place.shell.directories);
+    this.links.noteClimb(head, place.shell.directories);
     const files = place.wrappers.at(-1) === undefined ? named : this.withOuterPackages(named, place);
     this.report("local_program", path, { program, ...toFiles(files, place) });
     for (const file of files ?? [path]) this.operands.add(file);

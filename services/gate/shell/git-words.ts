@@ -1,6 +1,6 @@
 import { hasName, scanAllOptions, scanLeadingOptions } from "./options.ts";
 import { isSecretPath } from "./path-intents.ts";
-import type { Word } from "./parsed-command.ts";
+import type { SimpleCommand, Word } from "./parsed-command.ts";
 
 /** Subcommands that do what rules know. Any other is an alias, a program of its own, or a way to push by another name. */
 const KNOWN =
@@ -48,6 +48,22 @@ export function isKnownGit(args: readonly Word[]): boolean {
   if (call.verb === "subtree")
     return !call.rest.some((word) => word.kind === "literal" && word.text === "push");
   return hasName(KNOWN, call.verb);
+}
+
+/** Whether a call of git lays the files of another state over the whole folder: `git checkout other -- .`. */
+export function laysTreeOver({ program, argv }: SimpleCommand): boolean {
+  const call = program === "git" ? toGitCall(argv) : undefined;
+  if (call?.verb === undefined || !/^(?:checkout|restore|read-tree)$/.test(call.verb)) return false;
+  const { options, operands } = scanAllOptions(call.rest, "-s --source -b -B --orphan");
+  const texts = operands.map((word) => (word.kind === "literal" ? word.text : word.source));
+  const isAll = (text: string): boolean => /^(?:\.|\.\/|:\/|:\(top\).*|\*|\*\*.*|\.\/\*)$/.test(text);
+  const isOther = (text: string): boolean => !/^(?:HEAD|@)$/.test(text) && !isAll(text);
+  if (call.verb === "read-tree") return options.some(({ name }) => name === "-u") && texts.some(isOther);
+  if (call.verb === "checkout")
+    return texts.length > 1 && isOther(texts[0] ?? "HEAD") && texts.slice(1).some(isAll);
+  const source = options.find(({ name }) => name === "-s" || name === "--source")?.value;
+  const from = source === undefined ? "HEAD" : source.kind === "literal" ? source.text : source.source;
+  return isOther(from) && texts.some(isAll);
 }
 
 const PUSH_VALUES = "-o --push-option --repo --receive-pack --exec --recurse-submodules";

@@ -312,7 +312,8 @@ function toInterpreted(program: string, shape: InterpreterShape, args: readonly 
       const loaded = isApart
         ? args[at + 1]
         : ({ kind: "literal", text: attached ?? text.slice(load.length) } as const);
-      launches.push(toLoaded(program, shape, text, loaded));
+      const launch = toLoaded(program, shape, text, loaded);
+      if (launch !== undefined) launches.push(launch);
       if (isApart) at += 1;
     } else if (hasName(shape.values, text)) at += 1;
   }
@@ -332,11 +333,17 @@ function toLoaded(
   shape: InterpreterShape,
   option: string,
   loaded: Word | undefined,
-): Launch {
+): Launch | undefined {
   if (loaded?.kind === "literal" && /^(?:\.{0,2}\/)[^:]*$/.test(loaded.text))
     return { kind: "file", file: loaded, language: shape.language };
+  if (loaded?.kind === "literal" && MODULES.get(shape.language)?.test(loaded.text) === true) return undefined;
   return toOpaque("inline_code", `${option} ${toSource(loaded ?? FROM_INPUT)}`, program);
 }
+/** Names of installed modules: what the script itself could ask for. */
+const MODULES: ReadonlyMap<string, RegExp> = new Map([
+  ["javascript", /^(?:@[\w-]+\/)?[A-Za-z][\w.-]*(?:\/[\w.-]+)*$/],
+  ["ruby", /^[A-Za-z][\w-]*(?:\/[\w-]+)*$/],
+]);
 
 /** `perl -ne`, `perl -pi -e`, `python -Bc`, `ruby -rjson -ne`: the letter of the code option ends a cluster. */
 function isCodeCluster(shape: InterpreterShape, text: string): boolean {

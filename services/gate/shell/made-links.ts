@@ -47,6 +47,16 @@ export class MadeLinks {
     for (const directory of directories ?? []) this.climbs.push({ directory, text: word.text });
   }
 
+  /** Paths that were spelled with a way up behind a name, by what they are as text: a link on the disk leads elsewhere. */
+  toClimbs(paths: ReadonlySet<string>): { readonly path: string; readonly spelled: string }[] {
+    return this.climbs
+      .map(({ directory, text }) => ({
+        path: resolvePath(directory, text),
+        spelled: text.startsWith("/") ? text : `${directory}/${text}`,
+      }))
+      .filter(({ path, spelled }) => paths.has(path) && spelled.length <= MAX_PATH);
+  }
+
   get isEmpty(): boolean {
     return this.targets.size === 0;
   }

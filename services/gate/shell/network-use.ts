@@ -92,6 +92,27 @@ export function runsFetched({ commands, writes, operands }: ParsedCommand): bool
   return keeps && (later(first).length > 0 || operands.length > 0);
 }
 
+/** Whether what the line fetches is laid over files through a pipe, unseen. */
+export function unpacksFetched({ commands }: ParsedCommand): boolean {
+  const first = commands.findIndex(({ program }) => FETCHES.test(program));
+  return first !== -1 && commands.slice(first + 1).some((command) => unpacks(command) && !onlyLooks(command));
+}
+
+/** `tar t`, `git apply --check`: what comes is only looked at. */
+const onlyLooks = ({ program, argv }: SimpleCommand): boolean => {
+  const words = argv.map(toText);
+  if (program === "git")
+    return (
+      !/^(?:apply|am)$/.test(words[0] ?? "") ||
+      words.some((word) => /^--(?:check|stat|numstat|summary)$/.test(word))
+    );
+  if (program === "patch") return words.includes("--dry-run");
+  return /tar$/.test(program)
+    ? words.some((word) => /^-?[A-Za-z]*t[A-Za-z]*$/.test(word) || /^--(?:list|to-stdout)$/.test(word)) &&
+        !words.some((word) => /^-?[A-Za-z]*x/.test(word))
+    : words.some((word) => /^(?:-[lptv]|--list|-it)$/.test(word));
+};
+
 const mayRun = ({ risk, argv }: SimpleCommand): boolean => {
   const words = argv.map(toText);
   return RUNS.has(risk) && !READS_ONLY.test(words.join(" ")) && !words.some((word) => TELLS.test(word));

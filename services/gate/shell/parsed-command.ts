@@ -17,7 +17,12 @@ export type ParsedCommand = {
   readonly operands: readonly string[];
   readonly assignments: readonly Assignment[];
   readonly opaque: readonly OpaqueReason[];
+  /** Touched paths as they are spelled, where a name in them is climbed out of: `link/../x`. */
+  readonly climbs?: readonly Climb[];
 };
+
+/** A path as text, and the spelling that the kernel walks along. */
+export type Climb = { readonly path: string; readonly spelled: string };
 
 /** One word after expansion: its text, or why the text alone does not fix it. */
 export type Word =
@@ -78,6 +83,8 @@ export type SimpleCommand = {
   readonly wrappers: readonly string[];
   /** The directory it runs in, when there is exactly one. */
   readonly cwd: string | undefined;
+  /** All that it may run in, when the text leaves a few. */
+  readonly folders?: readonly string[];
   readonly where: Where;
   readonly input: Input;
   /** What it reads there, where the text says so: a here-document, or what a plain `echo` prints. */

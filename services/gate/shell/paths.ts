@@ -280,6 +280,15 @@ function writeParents(word: Word, write: Write): void {
 const CMAKE_WRITES =
   /^(rm|remove|remove_directory|touch|copy|copy_if_different|copy_directory|rename|make_directory|create_symlink|create_hardlink)$/;
 
+const toText = (word: Word): string => (word.kind === "literal" ? word.text : word.source);
+/** Wherever the names in an archive lead. */
+const fromArchive: Word = {
+  kind: "unresolved",
+  reason: "variable",
+  source: "(names in the archive)",
+  prefix: "",
+};
+
 /** Programs whose words are no plain list of options and operands. */
 const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: Word) => void> = new Map([
   [
@@ -303,8 +312,11 @@ const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: W
       const has = (pattern: RegExp): boolean => options.some(({ name }) => pattern.test(name));
       const archive = value(/^-O$/) ?? (has(/^(-o|--create)$/) ? value(/^(-F|--file)$/) : undefined);
       if (archive !== undefined) write(archive, "file");
-      if (has(/^(-i|--extract)$/) && !has(/^(-t|--list)$/))
+      if (has(/^(-i|--extract)$/) && !has(/^(-t|--list)$/)) {
         write(value(/^(-D|--directory)$/) ?? here, "tree");
+        // Absolute names in the archive are taken as they are.
+        if (!has(/^--no-absolute-filenames$/)) write(fromArchive, "tree");
+      }
       const target = operands.at(-1);
       if (has(/^(-p|--pass-through)$/) && target !== undefined) write(target, "tree");
     },
@@ -313,9 +325,47 @@ const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: W
     "jar",
     (args: readonly Word[], write: Write, here: Word) => {
       const [mode, file] = args;
+      const { options } = scanAllOptions(args, "-C --dir -f --file");
+      if (options.some(({ name }) => name === "--extract" || name === "-x" || name === "--dir"))
+        write(options.find(({ name }) => name === "--dir")?.value ?? here, "tree");
+      for (const { name, value } of options)
+        if (name === "-C" && value !== undefined && mode !== undefined && /x/.test(toText(mode)))
+          write(value, "tree");
       if (mode?.kind !== "literal" || !/^-?[a-zA-Z0]+$/.test(mode.text)) return;
       if (mode.text.includes("x")) write(here, "tree");
       if (/[cu]/.test(mode.text) && mode.text.includes("f") && file !== undefined) write(file, "file");
+    },
+  ],
+  [
+    "ar",
+    (args: readonly Word[], write: Write, here: Word) => {
+      const { options, operands } = scanAllOptions(args, "--output");
+      const mode = args.map(toText).find((text) => !text.startsWith("--")) ?? "";
+      if (!mode.replace(/^-/, "").startsWith("x") && !options.some(({ name }) => name === "-x")) return;
+      if (operands.length > 0) write(options.find(({ name }) => name === "--output")?.value ?? here, "tree");
+    },
+  ],
+  ...["dpkg", "dpkg-deb"].map((name): [string, (args: readonly Word[], write: Write) => void] => [
+    name,
+    (args: readonly Word[], write: Write) => {
+      const { options, operands } = scanAllOptions(args, "");
+      if (options.some((one) => /^(-[xXR]|--extract|--vextract|--raw-extract)$/.test(one.name)))
+        write(operands[1] ?? fromArchive, "tree");
+    },
+  ]),
+  [
+    "pax",
+    (args: readonly Word[], write: Write, here: Word) => {
+      const { options, operands } = scanAllOptions(args, "-f -s -o -x -b");
+      const has = (letter: string): boolean => options.some(({ name }) => name === letter);
+      if (!has("-r")) {
+        const file = options.find(({ name }) => name === "-f")?.value;
+        if (has("-w") && file !== undefined) write(file, "file");
+        return;
+      }
+      write(has("-w") ? (operands.at(-1) ?? here) : here, "tree");
+      // Names are changed on the way, or absolute.
+      write(fromArchive, "tree");
     },
   ],
   [
@@ -427,6 +477,8 @@ const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: W
     (args: readonly Word[], write: Write, here: Word) => {
       const { options } = scanAllOptions(args, "-d -x -P");
       if (options.some(({ name }) => /^-[lptvz]$/.test(name))) return;
+      // `-:` takes names that climb.
+      if (args.some((word) => /^-\w*:/.test(toText(word)))) write(fromArchive, "tree");
       write(options.find(({ name }) => name === "-d")?.value ?? here, "tree");
     },
   ],

@@ -53,6 +53,8 @@ export type Place = {
   readonly wrappers: readonly string[];
   readonly where: Where;
   readonly stdin: Stdin;
+  /** What the variables of `while read` loops around can be. */
+  readonly read?: ReadonlyMap<string, readonly string[]>;
   /** What the grammar puts behind a chain belongs to the last command of the chain alone. */
   readonly tail?: Tail;
   readonly codeDepth: number;

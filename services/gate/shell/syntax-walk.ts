@@ -9,6 +9,7 @@ import type { Assignment, ParsedCommand, Word } from "./parsed-command.ts";
 import { resolvePath, toPaths, toReads } from "./paths.ts";
 import type { Directories } from "./paths.ts";
 import { endsWord, hidesExpansion, toBacktickCode } from "./quoting.ts";
+import { toReadNames } from "./read-loop.ts";
 import type { BashParser, SyntaxNode } from "./syntax-tree.ts";
 import { MAX_TEXT, refuseText } from "./text-guards.ts";
 import { toSingleWord, toWords } from "./words.ts";
@@ -63,6 +64,9 @@ export class SyntaxWalk extends CommandRunner {
       }
     }
     this.followLinks();
+    const climbs = this.links.toClimbs(
+      new Set([...this.reads, ...[...this.writes.values()].map(({ path }) => path), ...this.operands]),
+    );
     return {
       commands: this.commands,
       writes: [...this.writes.values()],
@@ -72,6 +76,7 @@ export class SyntaxWalk extends CommandRunner {
       operands: [...this.operands],
       assignments: this.assignments,
       opaque: [...this.opaque.values()],
+      ...(climbs.length === 0 ? {} : { climbs }),
     };
   }
 
@@ -132,6 +137,7 @@ export class SyntaxWalk extends CommandRunner {
     return {
       source,
       bounded,
+      read: place.read,
       keepsBraces: place.dialect === "posix",
       constants: new Map(
         constants.filter(({ from }) => from <= at).map(({ name, value }): [string, string] => [name, value]),
@@ -199,7 +205,12 @@ export class SyntaxWalk extends CommandRunner {
         if (variable !== undefined) this.judgeName(source.slice(variable.start, variable.end));
         if (node.type === "c_style_for_statement")
           this.judgeArithmetic(text().replace(/\bdo\b[\s\S]*|\{[\s\S]*/, ""), place);
-        this.visitAll(node.children, this.toInner(place, "loop"));
+        const read = toReadNames(text(), place);
+        const around =
+          read === undefined
+            ? place
+            : { ...place, read: new Map([...(place.read ?? []), [read.name, read.values] as const]) };
+        this.visitAll(node.children, this.toInner(around, "loop"));
         return;
       }
       case "if_statement":
@@ -411,7 +422,10 @@ export class SyntaxWalk extends CommandRunner {
 
   private visitRedirected(node: SyntaxNode, place: Place): void {
     const source = place.script.source;
-    const redirects = node.children.filter(({ field }) => field === "redirect");
+    // The grammar names no field for `<<<` behind a loop.
+    const redirects = node.children.filter(
+      ({ field, type }) => field === "redirect" || type === "herestring_redirect",
+    );
     const body = node.children.find(({ field }) => field === "body");
     const stdin = this.toStdin(redirects, place);
     const late = redirects

@@ -16,6 +16,8 @@ export type WordScope = {
   readonly onMismatch: (detail: string) => void;
   /** What variables can be that are no constants; null: nobody knows. Absent: anything may be anything. */
   readonly bounded?: ReadonlyMap<string, readonly string[] | null> | undefined;
+  /** What the variables of `while read` loops can be. */
+  readonly read?: ReadonlyMap<string, readonly string[]> | undefined;
   /** `sh` may leave braces as they stand. */
   readonly keepsBraces?: boolean;
 };
@@ -301,6 +303,8 @@ function toVariablePart(node: SyntaxNode, text: string, scope: WordScope, isQuot
   if (plain === "HOME" && !scope.constants.has("HOME")) return { kind: "home" };
   const unknown = { kind: "unresolved", reason: "variable" } as const;
   if (/^\$(?:[$?#!]|\{[$?#!]\})$/.test(text)) return { ...unknown, choices: ["0"] };
+  const read = scope.read?.get(plain ?? "");
+  if (read !== undefined) return { ...unknown, choices: read, isQuoted };
   if (plain === undefined || scope.bounded === undefined) return unknown;
   const values = scope.bounded.get(plain);
   if (values === null) return unknown;

@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+import { classifyVariable } from "./variable-table.ts";
+
+describe("a variable", () => {
+  it.each([
+    ["NODE_OPTIONS", "--max-old-space-size=4096"],
+    ["NODE_OPTIONS", "--experimental-vm-modules --no-warnings"],
+    ["GOFLAGS", "-mod=mod -race"],
+    ["RUSTFLAGS", "-C target-cpu=native -Dwarnings"],
+    ["CFLAGS", "-O2 -g -Wall -fPIC"],
+    ["MAVEN_OPTS", "-Xmx2g -XX:+UseG1GC"],
+    ["PYTEST_ADDOPTS", "-x -n auto --tb=short"],
+    ["PYTHONPATH", "src:."],
+    ["VIRTUAL_ENV", ".venv"],
+    ["CC", "ccache gcc-12"],
+    ["HTTPS_PROXY", "http://localhost:8080"],
+    ["PIP_NO_CACHE_DIR", "1"],
+    ["DATABASE_URL", "postgres://db/x"],
+    ["CARGO_TARGET_DIR", "target"],
+  ])("changes nothing of what runs: %s=%s", (name, value) => {
+    expect(classifyVariable(name, value)).toBe("none");
+  });
+
+  it.each([
+    ["NODE_OPTIONS", "--require=./x"],
+    ["NODE_OPTIONS", "--import data:x"],
+    ["NODE_OPTIONS", undefined],
+    ["GOFLAGS", "-toolexec=x"],
+    ["RUSTFLAGS", "-C linker=x"],
+    ["RUSTFLAGS", "-Clinker=x"],
+    ["CFLAGS", "-fplugin=x"],
+    ["CFLAGS", "-B."],
+    ["MAVEN_OPTS", "-javaagent:x"],
+    ["PYTEST_ADDOPTS", "-p evil"],
+    ["PERL5OPT", "-MEvil"],
+    ["RUBYOPT", "-revil"],
+    ["RUSTC_WRAPPER", "sccache"],
+    ["CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", "x"],
+    ["PYTHONPATH", "/tmp"],
+    ["PYTHONPATH", "src:../x"],
+    ["CC", "./cc"],
+    ["HTTPS_PROXY", "http://evil"],
+    ["HOME", "/tmp"],
+    ["DOTNET_STARTUP_HOOKS", "x.dll"],
+    ["CMAKE_C_COMPILER_LAUNCHER", "x"],
+    ["KUBECONFIG", "x"],
+  ])("may change what runs: %s=%s", (name, value) => {
+    expect(classifyVariable(name, value)).toBe("loader");
+  });
+});
