@@ -1,7 +1,10 @@
 import { homedir } from "node:os";
 import { claudeCode } from "../adapters/claude-code/claude-code.ts";
 import { codex } from "../adapters/codex/codex.ts";
+import { openclaw } from "../adapters/openclaw/openclaw.ts";
 import { opencode } from "../adapters/opencode/opencode.ts";
+import { hermes } from "../adapters/hermes/hermes.ts";
+import { maf } from "../adapters/maf/maf.ts";
 import { ownHarness } from "../adapters/sdk/own-harness.ts";
 import { loadCapabilityKeysFile } from "../gate/capability/capability-keys.ts";
 import { createCapabilitySigner } from "../gate/capability/signer.ts";
@@ -26,7 +29,10 @@ import { codecWhenRegistered, registryOf, serviceDatabase } from "./wiring.ts";
 
 /** Adapters that ship, by the name in `/v1/hooks/<runtime>`. */
 const adapters = new Map(
-  [claudeCode, codex, opencode, ownHarness].map((adapter) => [adapter.runtime, adapter]),
+  [claudeCode, codex, opencode, openclaw, hermes, maf, ownHarness].map((adapter) => [
+    adapter.runtime,
+    adapter,
+  ]),
 );
 
 /** Two groups on the wire, one for facts, one for evidence that is too large for a group. */

@@ -12,6 +12,15 @@ import { rules as claudeCodeRules } from "../../services/adapters/claude-code/ev
 import { capabilities as codexCapabilities } from "../../services/adapters/codex/capabilities.ts";
 import { codex } from "../../services/adapters/codex/codex.ts";
 import { rules as codexRules } from "../../services/adapters/codex/events.ts";
+import { capabilities as hermesCapabilities } from "../../services/adapters/hermes/capabilities.ts";
+import { events as hermesEvents } from "../../services/adapters/hermes/events.ts";
+import { hermes } from "../../services/adapters/hermes/hermes.ts";
+import { capabilities as mafCapabilities } from "../../services/adapters/maf/capabilities.ts";
+import { events as mafEvents } from "../../services/adapters/maf/events.ts";
+import { maf } from "../../services/adapters/maf/maf.ts";
+import { capabilities as openclawCapabilities } from "../../services/adapters/openclaw/capabilities.ts";
+import { events as openclawEvents } from "../../services/adapters/openclaw/events.ts";
+import { openclaw } from "../../services/adapters/openclaw/openclaw.ts";
 import { capabilities as opencodeCapabilities } from "../../services/adapters/opencode/capabilities.ts";
 import { events as opencodeEvents } from "../../services/adapters/opencode/events.ts";
 import { opencode } from "../../services/adapters/opencode/opencode.ts";
@@ -158,7 +167,8 @@ interface Runtime {
   readonly gated: string;
   /** Fields that such a payload cannot be judged without, by their place in it. */
   readonly bearing: readonly string[];
-  readonly inputAt: string;
+  /** The first that is there. */
+  readonly inputAt: readonly string[];
   /** Whether a reply stops the tool. */
   readonly isNo: (reply: RuntimeReply) => boolean;
 }
@@ -168,7 +178,7 @@ const commandHooks = {
   eventField: "hook_event_name",
   gated: "PreToolUse",
   bearing: ["session_id", "tool_name", "tool_input", "tool_use_id", "cwd"],
-  inputAt: "tool_input",
+  inputAt: ["tool_input"],
   isNo: ({ exitCode }: RuntimeReply) => exitCode === 2,
 };
 /** Plugins of ours: only an explicit yes is one. */
@@ -191,7 +201,34 @@ const runtimes: readonly Runtime[] = [
     ...pluginHooks,
     gated: "tool.execute.before",
     bearing: ["input/sessionID", "input/tool", "input/callID", "output/args", "place/directory"],
-    inputAt: "output/args",
+    inputAt: ["output/args"],
+  },
+  {
+    adapter: openclaw,
+    capabilities: openclawCapabilities,
+    events: [...openclawEvents.keys()],
+    ...pluginHooks,
+    gated: "before_tool_call",
+    bearing: ["ctx/sessionId", "event/toolName", "event/toolCallId", "event/params", "place/directory"],
+    inputAt: ["event/params"],
+  },
+  {
+    adapter: hermes,
+    capabilities: hermesCapabilities,
+    events: [...hermesEvents.keys()],
+    ...pluginHooks,
+    gated: "pre_tool_call",
+    bearing: ["place/session", "place/call", "payload/tool_name", "payload/args", "place/directory"],
+    inputAt: ["payload/args", "tool_input"],
+  },
+  {
+    adapter: maf,
+    capabilities: mafCapabilities,
+    events: [...mafEvents.keys()],
+    ...pluginHooks,
+    gated: "function.before",
+    bearing: ["place/session", "place/call", "place/tool_name", "payload/arguments", "place/directory"],
+    inputAt: ["payload/arguments", "payload/tool_call/args"],
   },
 ];
 
@@ -256,7 +293,8 @@ describe.each(runtimes)("recorded hooks of $adapter.runtime", (runtime) => {
     const translation = translate(payload);
     if (translation.kind !== "gated") return;
     expect(gateRequestSchema.parse(translation.request)).toEqual(translation.request);
-    expect(translation.request.input).toBe(valueAt(payload as Payload, inputAt));
+    const inputs = inputAt.map((place) => valueAt(payload as Payload, place));
+    expect(translation.request.input).toBe(inputs.find((input) => input !== undefined));
   });
 
   it.each(jsonFiles(`${folder}/sessions`, ".jsonl"))(

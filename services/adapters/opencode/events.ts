@@ -1,5 +1,7 @@
 import type { LifecycleSignal } from "../../../schemas/generated/types.ts";
 import type { NestedEvent } from "../../platform/nested-hook.ts";
+import { signalRule } from "../../platform/plugin-events.ts";
+import { identity } from "./payloads.ts";
 import * as session from "./session-events.ts";
 import * as tool from "./tool-events.ts";
 
@@ -10,6 +12,8 @@ const inEvent = { sessionId: "input/event/properties/sessionID", turnId };
 const inPart = { ...inEvent, toolCallId: "input/event/properties/part/callID" };
 const nowhere = { sessionId: "place/instance" };
 const event = ["place", "input", "input/event", "input/event/properties"];
+/** Left in every payload. */
+const place = ["place/instance", "place/directory", "output"];
 const info = [...event, "input/event/properties/info"];
 
 /** An event of the client's bus that is recorded as a signal. */
@@ -31,11 +35,13 @@ const busSignal = (
     {
       open: event,
       ids,
-      rule: session.signal(name.replace(/\W/g, "_"), kind, {
+      rule: signalRule(name.replace(/\W/g, "_"), kind, {
         session: ids.sessionId,
         detail: inProperties(more.detail ?? []),
         ...(more.path === undefined ? {} : { path: `input/event/properties/${more.path}` }),
+        identity,
         left: [
+          ...place,
           "input/event/id",
           "input/event/type",
           "input/event/properties",
@@ -61,10 +67,11 @@ const leftAlone = (
     {
       open: ["place", "input"],
       ids: { sessionId, turnId },
-      rule: session.signal(name.replace(/\W/g, "_"), kind, {
+      rule: signalRule(name.replace(/\W/g, "_"), kind, {
         session: sessionId,
         detail,
-        left: left.map((one) => `input/${one}`),
+        identity,
+        left: [...place, "input", ...left.map((one) => `input/${one}`)],
       }),
     },
   ];
@@ -114,7 +121,11 @@ export const events: ReadonlyMap<string, NestedEvent> = new Map<string, NestedEv
     {
       open: ["place"],
       ids: nowhere,
-      rule: session.signal("config", "setup_ran", { session: nowhere.sessionId }),
+      rule: signalRule("config", "setup_ran", {
+        session: nowhere.sessionId,
+        identity,
+        left: [...place, "input"],
+      }),
     },
   ],
   leftAlone("tool.definition", "unknown", { detail: ["input/toolID"] }),

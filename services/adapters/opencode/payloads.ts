@@ -6,9 +6,10 @@ import {
   toolNameField,
   workingDirectoryField,
 } from "../../platform/payload-fields.ts";
+import { pluginFields } from "../../platform/plugin-events.ts";
 
 /** What the plugin adds: where it runs, the turn that the session is in, and the session that started this one. */
-const identity = {
+export const identity = {
   hook: z.string(),
   "place/turn": identifierField.optional(),
   "place/parent_session": identifierField.optional(),
@@ -33,20 +34,13 @@ const text = z.string();
 const session = { "input/sessionID": identifierField };
 const eventSession = { "input/event/properties/sessionID": identifierField };
 const count = z.number().int().nonnegative();
-const plugin = {
-  "plugin/version": text,
-  "plugin/configuration": text,
-  "plugin/files": text,
-  "plugin/lost": count,
-  "plugin/problem": text,
-};
 
 export const loadedFields = fields(
   { "place/instance": identifierField },
-  { ...plugin, "place/directory": text },
+  { ...pluginFields, "place/directory": text },
   ["input/keys", "input/directory", "input/worktree", "input/project", "input/serverUrl"],
 );
-export const unloadedFields = fields({ "place/instance": identifierField }, plugin, ["input"]);
+export const unloadedFields = fields({ "place/instance": identifierField }, pluginFields, ["input"]);
 
 /** A call before it runs. Where it runs bears the action too: a relative path or a command means nothing without. */
 export const toolCallFields = fields(
@@ -167,15 +161,3 @@ export const repliedFields = fields(
   { "input/event/properties/message": text },
   inProperties(["requestID"]),
 );
-
-/** A hook that carries nothing but a detail; `left` are its other fields. */
-export const signalFields = (
-  sessionField: string,
-  detail: readonly string[],
-  path: string | null,
-  left: readonly string[],
-): FieldRules<typeof identity, Record<string, z.ZodType<string>>> => ({
-  bearing: { ...identity, [sessionField]: identifierField },
-  metadata: Object.fromEntries([...detail, ...(path === null ? [] : [path])].map((key) => [key, text])),
-  dropped: ["place/instance", "place/directory", "input", "output", ...left],
-});

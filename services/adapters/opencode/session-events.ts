@@ -1,53 +1,17 @@
-import type { Observation } from "../../../schemas/adapter.ts";
-import type { LifecycleSignal } from "../../../schemas/generated/types.ts";
 import { compact, textBytes, toCount, toShort } from "../../platform/adapter-kit.ts";
-import type { HookRule, Scene } from "../../platform/hook-table.ts";
+import type { Scene } from "../../platform/hook-table.ts";
 import { hookRule, observe, toObservation } from "../../platform/hook-table.ts";
 import { toPathText } from "../../platform/listed-paths.ts";
 import { toTextPreview } from "../../platform/masked-preview.ts";
 import { isJsonObject, sortNested } from "../../platform/payload-fields.ts";
+import { toPluginText, toSignal } from "../../platform/plugin-events.ts";
 import * as fields from "./payloads.ts";
 
 const previewMaxChars = 256;
-const pathMaxChars = 4096;
 
-const toSignal = (
-  signal: LifecycleSignal,
-  detail: string | null,
-  path: string | null,
-  scene: Scene,
-): Observation =>
-  toObservation(
-    "agent.lifecycle.observed",
-    { signal, detail: detail === null ? null : toTextPreview(detail, previewMaxChars), path },
-    scene,
-  );
-
-/** The plugin's own word that it runs here: its version, and the digest of its files and configuration. */
-const toPluginText = (plugin: {
-  readonly "plugin/version"?: string;
-  readonly "plugin/configuration"?: string;
-  readonly "plugin/files"?: string;
-  readonly "plugin/lost"?: number;
-  readonly "plugin/problem"?: string;
-}): string =>
-  [
-    `plugin ${plugin["plugin/version"] ?? "unknown"}`,
-    `hooks ${plugin["plugin/configuration"] ?? "unknown"}`,
-    `files ${plugin["plugin/files"] ?? "unknown"}`,
-    ...((plugin["plugin/lost"] ?? 0) > 0 ? [`lost ${String(plugin["plugin/lost"])}`] : []),
-    ...(plugin["plugin/problem"] === undefined ? [] : [plugin["plugin/problem"]]),
-  ].join(", ");
 export const loaded = hookRule("hooks_loaded", false, fields.loadedFields, ({ metadata }, scene) => {
   const directory = metadata["place/directory"];
-  return observe(
-    toSignal(
-      "hooks_loaded",
-      toPluginText(metadata),
-      directory === undefined ? null : toTextPreview(directory, pathMaxChars),
-      scene,
-    ),
-  );
+  return observe(toSignal("hooks_loaded", toPluginText(metadata), directory ?? null, scene));
 });
 export const unloaded = hookRule("hooks_unloaded", false, fields.unloadedFields, ({ metadata }, scene) =>
   observe(toSignal("hooks_unloaded", toPluginText(metadata), null, scene)),
@@ -208,29 +172,3 @@ export const compacting = hookRule("before_compaction", false, fields.compacting
 export const compacted = hookRule("after_compaction", false, fields.compactedFields, (_, scene) =>
   observe(toObservation("agent.session.compacted", { trigger: "unknown", summary_bytes: null }, scene)),
 );
-
-/** A hook whose record is a signal: some of its fields make the detail, one the path. */
-export const signal = (
-  phase: string,
-  kind: LifecycleSignal,
-  where: {
-    readonly session: string;
-    readonly detail?: readonly string[];
-    readonly path?: string;
-    readonly left?: readonly string[];
-  },
-): HookRule => {
-  const { session, detail = [], path = null, left = [] } = where;
-  return hookRule(phase, false, fields.signalFields(session, detail, path, left), ({ metadata }, scene) => {
-    const parts = detail.flatMap((key) => metadata[key] ?? []);
-    const place = path === null ? undefined : metadata[path];
-    return observe(
-      toSignal(
-        kind,
-        parts.length === 0 ? null : parts.join(": "),
-        place === undefined ? null : toTextPreview(place, pathMaxChars),
-        scene,
-      ),
-    );
-  });
-};
