@@ -8,6 +8,10 @@ import type { Envelope } from "../../schemas/envelope.ts";
 import { eventSchemas } from "../../schemas/event-schemas.ts";
 import { claudeCode } from "../../services/adapters/claude-code/claude-code.ts";
 import { codex } from "../../services/adapters/codex/codex.ts";
+import { hermes } from "../../services/adapters/hermes/hermes.ts";
+import { maf } from "../../services/adapters/maf/maf.ts";
+import { openclaw } from "../../services/adapters/openclaw/openclaw.ts";
+import { opencode } from "../../services/adapters/opencode/opencode.ts";
 import { ownHarness } from "../../services/adapters/sdk/own-harness.ts";
 import { newCapabilityKeys } from "../../services/gate/capability/capability-keys.ts";
 import type { CapabilitySigner } from "../../services/gate/capability/signer.ts";
@@ -162,7 +166,9 @@ export const createGateRig = async (): Promise<GateRig> => {
         log: createLog({ service: "gate", level: "debug", destination }),
         metrics: createMetrics(),
         authenticator: createAuthenticator({ localKeys: verification, clock: systemClock }),
-        adapters: new Map<string, Adapter>([claudeCode, codex, ownHarness].map((one) => [one.runtime, one])),
+        adapters: new Map<string, Adapter>(
+          [claudeCode, codex, opencode, openclaw, hermes, maf, ownHarness].map((one) => [one.runtime, one]),
+        ),
         // Two cores serve several test files at once: the real budget is a matter for the bench.
         budgetMs: 5_000,
         decideLimitMs: 5_000,

@@ -16,7 +16,8 @@ beforeAll(async () => {
 });
 afterAll(() => rig.close());
 
-const recordings = ["claude-code", "codex"].flatMap((runtime) => {
+const runtimes = ["claude-code", "codex", "opencode", "openclaw", "hermes", "maf"];
+const recordings = runtimes.flatMap((runtime) => {
   const dir = join(projectDir, "test", "corpus", "hooks", runtime);
   return readdirSync(dir)
     .filter((file) => file.endsWith(".json") && !file.startsWith("_"))

@@ -12,18 +12,25 @@ const firstRecorded = "0.19.0";
 const pluginFolder = (target: InstallTarget): string => `${target.home}/.hermes/plugins/${pluginName}`;
 const configPath = (target: InstallTarget): string => `${target.home}/.hermes/config.yaml`;
 
+function read(text: string | null, path: string): unknown {
+  try {
+    return text === null ? {} : (parse(text) as unknown);
+  } catch (error) {
+    throw new Fault("CONFIG_INVALID", `\`${path}\` is not YAML, so its client ignores it; mend it first`, {
+      cause: error,
+    });
+  }
+}
 /** The names under `plugins.enabled`. */
-function toEnabled(text: string | null): readonly unknown[] {
-  const settings: unknown = text === null ? {} : parse(text);
+function toEnabled(text: string | null, path: string): readonly unknown[] {
+  const settings = read(text, path);
   const plugins = isJsonObject(settings) ? settings["plugins"] : undefined;
   const enabled = isJsonObject(plugins) ? plugins["enabled"] : undefined;
   return Array.isArray(enabled) ? (enabled as unknown[]) : [];
 }
 /** Edits that keep the comments and the order of a person's file. */
-function edit(text: string | null, path: string, enabled: readonly unknown[]): string {
+function edit(text: string | null, enabled: readonly unknown[]): string {
   const document = parseDocument(text ?? "");
-  if (document.errors.length > 0)
-    throw new Fault("CONFIG_INVALID", `\`${path}\` is not YAML, so its client ignores it; mend it first`);
   if (enabled.length > 0) document.setIn(["plugins", "enabled"], enabled);
   else document.deleteIn(["plugins", "enabled"]);
   const plugins: unknown = document.toJS();
@@ -35,7 +42,7 @@ function edit(text: string | null, path: string, enabled: readonly unknown[]): s
 function edits(target: InstallTarget): readonly FileEdit[] {
   const path = configPath(target);
   const others = (text: string | null): readonly unknown[] =>
-    toEnabled(text).filter((one) => one !== pluginName);
+    toEnabled(text, path).filter((one) => one !== pluginName);
   return [
     ...toPluginEdits(target, pluginFolder(target), {
       ...readPluginFiles(import.meta.url, ["__init__.py", "plugin.yaml"]),
@@ -43,9 +50,9 @@ function edits(target: InstallTarget): readonly FileEdit[] {
     }),
     {
       path,
-      toInstalled: (before) => edit(before, path, [...others(before), pluginName]),
+      toInstalled: (before) => edit(before, [...others(before), pluginName]),
       toRemoved(text) {
-        const left = edit(text, path, others(text));
+        const left = edit(text, others(text));
         const settings: unknown = parse(left);
         return settings === null || (isJsonObject(settings) && Object.keys(settings).length === 0)
           ? null
@@ -59,9 +66,9 @@ function findOpenings(textOf: (path: string) => string | null, target: InstallTa
   const path = configPath(target);
   const text = textOf(path);
   const openings: string[] = [];
-  if (!toEnabled(text).includes(pluginName))
+  if (!toEnabled(text, path).includes(pluginName))
     openings.push(`\`plugins.enabled\` in ${path} does not name ${pluginName}: tools run unguarded`);
-  const settings: unknown = text === null ? {} : parse(text);
+  const settings = read(text, path);
   const approvals = isJsonObject(settings) ? settings["approvals"] : undefined;
   if (isJsonObject(approvals) && ["off", "yolo"].includes(String(approvals["mode"])))
     openings.push(
