@@ -65,7 +65,7 @@ export function addApprovalCommands(program: Command, actions: Actions, action: 
   capabilities
     .command("list")
     .description("rights, the newest first")
-    .option("--state <state>", "live, spent, expired or revoked")
+    .option("--state <state>", "live, held, spent, expired or revoked")
     .option("--session <id>", "of this session alone")
     .option("--limit <n>", "at most n", toCount, 50)
     .option("--token-file <file>", tokenText)

@@ -213,6 +213,8 @@ describe("a trip of the breaker", () => {
     expect(verified.json).toMatchObject({ valid: false, differs: "read_only" });
     const spent = await replica.post("/v1/capabilities/spend", use, resource);
     expect([spent.status, spent.json]).toMatchObject([409, { differs: "read_only" }]);
+    const listed = await gate.get("/v1/capabilities?state=held", ida);
+    expect(listed.json).toMatchObject({ capabilities: [{ id: capability?.id, state: "held" }] });
     const neighbour = {
       capability_id: other.capability?.id,
       plan_digest: other.plan_digest,

@@ -63,7 +63,7 @@ interface StateRow {
 }
 
 /** A right's holds are found as a call's are (`findHolds`); of several an incident is told first. */
-const heldByText = `(SELECT max(h.source) FROM incidents.holds AS h
+export const heldByText = `(SELECT max(h.source) FROM incidents.holds AS h
     WHERE h.tenant_id IN (c.tenant_id, '*') AND h.lifted_at IS NULL
       AND (h.until IS NULL OR h.until > clock_timestamp())
       AND CASE h.scope

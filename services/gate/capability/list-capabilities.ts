@@ -1,9 +1,9 @@
 import type { Tx } from "../../platform/postgres.ts";
 import type { CapabilityState } from "./capability-state.ts";
-import { stateColumns, stateJoins, toCapabilityState } from "./capability-state.ts";
+import { heldByText, stateColumns, stateJoins, toCapabilityState } from "./capability-state.ts";
 
 /** What can be said of a right in one word; what comes first holds. */
-export const capabilityWords = ["revoked", "spent", "expired", "live"] as const;
+export const capabilityWords = ["revoked", "spent", "expired", "held", "live"] as const;
 export type CapabilityWord = (typeof capabilityWords)[number];
 
 /** A right for people. */
@@ -17,6 +17,7 @@ const wordText = `CASE
       AND r.until > clock_timestamp()) THEN 'revoked'
     WHEN c.calls_used >= c.max_calls THEN 'spent'
     WHEN c.expires_at <= clock_timestamp() THEN 'expired'
+    WHEN ${heldByText} IS NOT NULL THEN 'held'
     ELSE 'live' END`;
 
 /** A tenant's rights, the newest first. */
