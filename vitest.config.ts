@@ -40,7 +40,7 @@ export default defineConfig({
           environment: "node",
           include: ["test/house/**/*.test.ts"],
           testTimeout: 60_000,
-          hookTimeout: 60_000,
+          hookTimeout: 180_000,
           sequence: { groupOrder: 1 },
         },
       },
