@@ -89,8 +89,9 @@ export async function serveRoles(
     if (roles.exporter === "on" || (roles.exporter !== "off" && around.config.otlp.endpoint !== undefined))
       running.push(starters.exporter(around));
     if (roles.desk) running.push(await starters.desk(around, signal));
-    if (roles.costWatch) running.push(await starters.costWatch(around, signal));
     if (roles.gate) running.push(await starters.gate(around, signal));
+    // After the gate, which it tells how budgets stand.
+    if (roles.costWatch) running.push(await starters.costWatch(around, signal));
     running.push(await starters.operations(around, running));
     for (const one of running) around.log.info({ service: one.name, address: one.address }, "started");
     ready(running);
