@@ -14,7 +14,14 @@ import type { HookTools } from "../install/hook-commands.ts";
 import { inspectInstall } from "../install/inspect-install.ts";
 import { readRecord } from "../install/installed-record.ts";
 import type { InstallRequest } from "../install/plan-install.ts";
-import { fabricDirOf, planInstall, planUninstall, toRecordFile, toTarget } from "../install/plan-install.ts";
+import {
+  fabricDirOf,
+  planInstall,
+  planUninstall,
+  toRecordFile,
+  toTarget,
+  withDigestsOfNow,
+} from "../install/plan-install.ts";
 import { renderChanges } from "../install/render-changes.ts";
 import { loadAuthKeysFile } from "../platform/auth-keys.ts";
 import { issueLocalToken } from "../platform/auth.ts";
@@ -56,8 +63,10 @@ function formOf(room: RuntimeRoom, given: string | undefined, hasCurl: boolean):
 }
 
 /** A token of this machine's own key, or the one that a file holds. */
-async function tokenOf(config: Config, file: string | undefined): Promise<string> {
-  if (file === undefined && config.authKeysFile !== undefined) {
+async function tokenOf(configOf: () => Promise<Config>, file: string | undefined): Promise<string> {
+  // Whoever names both address and token needs no other setting: a developer's machine has none.
+  const config = file === undefined ? await configOf() : null;
+  if (config?.authKeysFile !== undefined) {
     const { signing } = await loadAuthKeysFile(config.authKeysFile);
     return issueLocalToken({
       tenantId: localTenant,
@@ -68,7 +77,7 @@ async function tokenOf(config: Config, file: string | undefined): Promise<string
       clock: systemClock,
     });
   }
-  const path = file ?? requireSetting(config.tokenFile, "FABRIC_TOKEN_FILE", "or give --token-file");
+  const path = file ?? requireSetting(config?.tokenFile, "FABRIC_TOKEN_FILE", "or give --token-file");
   const text = await readText(path);
   if (text === null) throw new Fault("CONFIG_INVALID", `the token file \`${path}\` does not exist`);
   return text.trim();
@@ -97,16 +106,16 @@ export function runtimeActions(configOf: (common: Common) => Promise<Config>): R
     const client = await findClient(room, thisMachine().env, options.program);
     const refusal = room.setup.refuse(client.version, form);
     if (refusal !== null) throw new Fault("CLIENT_REFUSED", refusal);
-    const config = await configOf(common);
     const gateUrl =
-      options.gateUrl ?? requireSetting(config.gate.url, "FABRIC_GATE_URL", "or give --gate-url");
+      options.gateUrl ??
+      requireSetting((await configOf(common)).gate.url, "FABRIC_GATE_URL", "or give --gate-url");
     return {
       room,
       home: homeOf(options.home),
       form,
       gateUrl: gateUrl.replace(/\/+$/, ""),
-      token: await tokenOf(config, options.tokenFile),
-      program: client.program,
+      token: await tokenOf(() => configOf(common), options.tokenFile),
+      program: resolve(client.program),
       clientVersion: client.version,
       tools,
     };
@@ -131,8 +140,9 @@ export function runtimeActions(configOf: (common: Common) => Promise<Config>): R
       await applyChanges([...plan.ownFiles, ...plan.changes]);
       const client = programOf(program, home);
       const consent = await askConsent(common, room, client, plan.target, options.trust);
-      // The client may have written its yes into a file of ours: the record holds what stands there in the end.
-      const record = { ...plan.record, installedAt: new Date(systemClock.nowMs()).toISOString() };
+      const installedAt = new Date(systemClock.nowMs()).toISOString();
+      // The client writes its yes into its own files: the record holds what stands there in the end, for an exact undo.
+      const record = await withDigestsOfNow({ ...plan.record, installedAt });
       await applyChanges([toRecordFile(fabricDir, record)]);
       const done = `${options.runtime} ${request.clientVersion}: hooks ${about.changed === 0 ? "as they were" : "installed"} (${request.form}, ${configurationHash})`;
       return {
@@ -294,8 +304,18 @@ async function askConsent(
   if (state === "trusted" || state === "managed") return "trusted";
   common.screen.line(`${room.setup.program} runs these only after a yes, by their hash:`);
   for (const { what, hash } of await consent.show(client, target)) common.screen.line(`  ${hash}  ${what}`);
-  const said = isTrusted ? "yes" : await common.askSecret("type yes to trust them").catch(() => "");
+  const said = isTrusted ? "yes" : await askPerson(common);
   if (said !== "yes") return "untrusted";
   await consent.give(client, target);
   return "trusted";
+}
+
+/** What a person types; nothing where there is no terminal. */
+async function askPerson(common: Common): Promise<string> {
+  try {
+    return await common.askSecret("type yes to trust them");
+  } catch (error) {
+    if (error instanceof Fault && error.code === "ROLE_MISSING") return "";
+    throw error;
+  }
 }

@@ -81,7 +81,7 @@ function refuseSecond(running: readonly ServiceProcess[]): void {
 /** Starts the services, or starts them again when they run an older build than this one. */
 async function ensureServices(files: LocalFiles, common: Common): Promise<void> {
   const running = await listServiceProcesses(files);
-  const builtMs = (await stat(fileURLToPath(new URL("./main.js", import.meta.url)))).mtimeMs;
+  const builtMs = (await stat(fileURLToPath(new URL("./command-line.js", import.meta.url)))).mtimeMs;
   if (running.length > 0 && running.every((one) => one.startedMs > builtMs)) return;
   if (running.length > 0) {
     common.screen.progress("services: an older build runs; starting this one");

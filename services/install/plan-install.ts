@@ -144,3 +144,11 @@ export const toRecordFile = (fabricDir: string, record: InstalledRecord): FileCh
   after: `${JSON.stringify(record, null, 2)}\n`,
   mode: ownerOnly,
 });
+
+/** The record with the digests of what stands in its files now. */
+export async function withDigestsOfNow(record: InstalledRecord): Promise<InstalledRecord> {
+  const files = await Promise.all(
+    record.files.map(async (file) => ({ ...file, digest: digestOf((await readText(file.path)) ?? "") })),
+  );
+  return { ...record, files };
+}

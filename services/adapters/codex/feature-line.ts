@@ -13,6 +13,8 @@ const setsKey = (line: string, name: string): boolean =>
 
 /** The text with `name = false` in `[features]`; what stood there is kept as a comment. */
 export function withFeatureOff(before: string | null, name: string, path: string): string {
+  // The client writes into the file too: our line is left where it stands.
+  if (before !== null && before.split("\n").some(isOurs) && hasFeatureOff(before, name)) return before;
   const text = withoutFeatureLine(before ?? "");
   const lines = text === "" ? [] : text.replace(/\n$/, "").split("\n");
   const top = lines.findIndex((line) => anyHeader.test(line));
