@@ -16,6 +16,7 @@ import { policy } from "./policy.ts";
 import { processors } from "./processors.ts";
 import { questions } from "./questions.ts";
 import { rebuild } from "./rebuild.ts";
+import { redrive } from "./redrive.ts";
 import { relay } from "./relay.ts";
 import { renderTable, saveReport } from "./report.ts";
 import { storm } from "./storm.ts";
@@ -32,6 +33,7 @@ const figures: Readonly<Record<string, Figure>> = {
   goal,
   questions,
   storm,
+  redrive,
   memory,
 };
 
