@@ -289,15 +289,20 @@ async function loadWaiting(
   redriveId: string,
   maxLetters: number,
 ): Promise<readonly LetterRow[]> {
+  const waiting = "redrive_id = $1 AND redriven_at IS NULL AND archived_at IS NULL";
+  const places = await tx.query<{ topic: string; partition: number }>({
+    name: "host-redrive-place",
+    text: `SELECT topic, partition FROM ${host}.letters WHERE ${waiting} ORDER BY topic, partition LIMIT 1`,
+    values: [redriveId],
+  });
+  const [place] = places.rows;
+  if (place === undefined) return [];
+  // By itself, and with values: read in the order of its index, and no further than asked for.
   const found = await tx.query<LetterRow>({
     name: "host-redrive-next",
-    text: `WITH place AS (
-        SELECT topic, partition FROM ${host}.letters
-        WHERE redrive_id = $1 AND redriven_at IS NULL AND archived_at IS NULL ORDER BY topic, partition LIMIT 1
-      ), head AS (
-        SELECT DISTINCT ON (l.kafka_offset) l.* FROM ${host}.letters AS l JOIN place AS p USING (topic, partition)
-        WHERE l.redrive_id = $1 AND l.redriven_at IS NULL AND l.archived_at IS NULL
-        ORDER BY l.kafka_offset, l.id LIMIT $2
+    text: `WITH head AS (
+        SELECT DISTINCT ON (kafka_offset) * FROM ${host}.letters
+        WHERE ${waiting} AND topic = $2 AND partition = $3 ORDER BY kafka_offset LIMIT $4
       ), sized AS (
         SELECT s.*, sum(coalesce(e.size_bytes, 0)) OVER (ORDER BY s.kafka_offset ROWS UNBOUNDED PRECEDING)
           - coalesce(e.size_bytes, 0) AS bytes_before
@@ -305,8 +310,8 @@ async function loadWaiting(
           CASE WHEN s.payload_ref ~ '^vault://[a-z0-9-]{1,64}/[0-9a-f-]{36}$' THEN right(s.payload_ref, 36)::uuid END
       )
       SELECT id, tenant_id, topic, partition, kafka_offset, record_timestamp, record_key, headers, payload_ref, attempts,
-        redrives FROM sized WHERE bytes_before < $3 ORDER BY kafka_offset`,
-    values: [redriveId, maxLetters, batchMaxBytes],
+        redrives FROM sized WHERE bytes_before < $5 ORDER BY kafka_offset`,
+    values: [redriveId, place.topic, place.partition, maxLetters, batchMaxBytes],
   });
   return found.rows;
 }
