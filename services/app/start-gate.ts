@@ -1,5 +1,6 @@
 import { homedir } from "node:os";
 import { claudeCode } from "../adapters/claude-code/claude-code.ts";
+import { codexAppServer } from "../adapters/codex/app-server/app-server.ts";
 import { codex } from "../adapters/codex/codex.ts";
 import { openclaw } from "../adapters/openclaw/openclaw.ts";
 import { opencode } from "../adapters/opencode/opencode.ts";
@@ -29,7 +30,7 @@ import { codecWhenRegistered, registryOf, serviceDatabase } from "./wiring.ts";
 
 /** Adapters that ship, by the name in `/v1/hooks/<runtime>`. */
 const adapters = new Map(
-  [claudeCode, codex, opencode, openclaw, hermes, maf, ownHarness].map((adapter) => [
+  [claudeCode, codex, codexAppServer, opencode, openclaw, hermes, maf, ownHarness].map((adapter) => [
     adapter.runtime,
     adapter,
   ]),

@@ -7,6 +7,7 @@ import { eventTypes } from "../../schemas/catalog.ts";
 import type { Envelope } from "../../schemas/envelope.ts";
 import { eventSchemas } from "../../schemas/event-schemas.ts";
 import { claudeCode } from "../../services/adapters/claude-code/claude-code.ts";
+import { codexAppServer } from "../../services/adapters/codex/app-server/app-server.ts";
 import { codex } from "../../services/adapters/codex/codex.ts";
 import { hermes } from "../../services/adapters/hermes/hermes.ts";
 import { maf } from "../../services/adapters/maf/maf.ts";
@@ -167,7 +168,10 @@ export const createGateRig = async (): Promise<GateRig> => {
         metrics: createMetrics(),
         authenticator: createAuthenticator({ localKeys: verification, clock: systemClock }),
         adapters: new Map<string, Adapter>(
-          [claudeCode, codex, opencode, openclaw, hermes, maf, ownHarness].map((one) => [one.runtime, one]),
+          [claudeCode, codex, codexAppServer, opencode, openclaw, hermes, maf, ownHarness].map((one) => [
+            one.runtime,
+            one,
+          ]),
         ),
         // Two cores serve several test files at once: the real budget is a matter for the bench.
         budgetMs: 5_000,
