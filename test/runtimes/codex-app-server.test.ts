@@ -1,43 +1,27 @@
-import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { PassThrough } from "node:stream";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { drive } from "../../services/adapters/codex/drive.ts";
 import { startProxy } from "../../services/adapters/codex/app-server/proxy.ts";
 import { eventually } from "../harness/eventually.ts";
 import type { GateRig, RunningGate } from "../harness/gate-rig.ts";
 import { createGateRig } from "../harness/gate-rig.ts";
 import type { ScriptedCall } from "../harness/scripted-responses.ts";
 import { startScriptedModel } from "../harness/scripted-responses.ts";
-import { projectDir } from "../harness/stack.ts";
 import { workPolicy } from "../harness/work-policy.ts";
+import { installClient } from "./client-cache.ts";
 
-/** The version that the recordings are of. */
-const pinned = "@openai/codex@0.169.0";
-const cache = join(projectDir, ".fabric", "clients", "codex");
-const program = join(cache, "node_modules", ".bin", "codex");
-
+let program: string;
 let rig: GateRig;
 let gate: RunningGate;
 let token: string;
 const folders: string[] = [];
 beforeAll(async () => {
-  if (!existsSync(program)) {
-    await mkdir(cache, { recursive: true });
-    await promisify(execFile)("npm", [
-      "install",
-      "--prefix",
-      cache,
-      "--no-save",
-      "--no-audit",
-      "--no-fund",
-      pinned,
-    ]);
-  }
+  ({ program } = installClient("codex", drive));
   rig = await createGateRig();
   gate = await rig.gate({ policy: () => workPolicy() });
   token = await rig.token();
@@ -117,6 +101,8 @@ const runTurn = async (
     pins: { sandbox: options.sandbox ?? "none" },
     client: { input, output },
     pollMs: 50,
+    // Two cores serve several servers here.
+    timeoutMs: 20_000,
   });
   const received: Message[] = [];
   createInterface({ input: output }).on("line", (line) => received.push(JSON.parse(line) as Message));
@@ -272,7 +258,7 @@ describe("the real App Server behind the proxy", () => {
     );
   });
 
-  it("asks about the commands of a child agent, in a session that knows its parent", async () => {
+  it("asks about the commands of a child agent, in a session of its own", async () => {
     const child = { name: "spawn_agent", namespace: "multi_agent_v1", input: { message: "touch child.txt" } };
     const one = await runTurn([[child], [shell("touch child.txt && git push --force")]]);
     expect(one.has("child.txt")).toBe(false);
@@ -280,11 +266,9 @@ describe("the real App Server behind the proxy", () => {
     const spawned = events.find(
       (event) => event.type === "agent.subagent.started" && event.execution.session_id === one.threadId,
     );
-    const { subagent_id: child_id } = spawned?.redacted_summary as { subagent_id: string };
-    const denied = events.find(
-      (event) => event.type === "agent.tool.denied" && event.execution.session_id === child_id,
-    );
-    expect(denied?.correlation_id).toBe(spawned?.correlation_id);
+    const { subagent_id: childId } = spawned?.redacted_summary as { subagent_id: string };
+    const ofChild = events.filter((event) => event.execution.session_id === childId);
+    expect(ofChild.map(({ type }) => type)).toContain("agent.tool.denied");
   });
 
   it("asks about two calls at once, each for itself", async () => {

@@ -1,7 +1,6 @@
 import type { GateRequest } from "../../../../schemas/gate.ts";
 import type { EffectClass, Outcome } from "../../../../schemas/generated/types.ts";
 import {
-  effectOf,
   textBytes,
   toCount,
   toMessageBytes,

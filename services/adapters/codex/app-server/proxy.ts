@@ -29,8 +29,14 @@ export interface RunningProxy {
 
 const defaultTimeoutMs = 5_000;
 const defaultPollMs = 1_000;
-/** Events that wait for the gate; what does not fit is counted. */
+/** Events that wait for the gate; what does not fit is lost. */
 const waitingMax = 2_000;
+const retryFirstMs = 100;
+const retryMaxMs = 5_000;
+/** So long a question lets earlier events go first. */
+const toldFirstMs = 1_000;
+/** So long the proxy tries to tell what is left when the server has ended. */
+const lastWordsMs = 3_000;
 
 /** Runs the App Server with the gate between it and its client, over standard input and output. */
 export function startProxy(options: ProxyOptions): RunningProxy {
@@ -52,21 +58,36 @@ export function startProxy(options: ProxyOptions): RunningProxy {
     return response.json();
   };
 
-  // Events go one after another, in their order; a question first waits for what was told before it.
+  // Events go one after another, in their order, and again while the gate does not take them. A question waits a moment for
+  // what was told before it.
   let telling: Promise<unknown> = Promise.resolve();
   let waiting = 0;
+  let giveUpAtMs = Number.POSITIVE_INFINITY;
   const observe = (payload: WireObject): void => {
     if (waiting >= waitingMax) return;
     waiting += 1;
     telling = telling
-      .then(() => post(payload))
-      .catch(() => undefined)
+      .then(() => tell(payload))
       .finally(() => {
         waiting -= 1;
       });
   };
+  const tell = async (payload: WireObject): Promise<void> => {
+    for (let pauseMs = retryFirstMs; ; pauseMs = Math.min(pauseMs * 2, retryMaxMs)) {
+      try {
+        await post(payload);
+        return;
+      } catch {
+        if (Date.now() >= giveUpAtMs) return;
+        await wait(pauseMs);
+      }
+    }
+  };
   const ask = async (payload: WireObject): Promise<ProxyOrder> => {
-    await telling;
+    const controller = new AbortController();
+    const moment = wait(toldFirstMs, undefined, { signal: controller.signal }).catch(() => undefined);
+    await Promise.race([telling, moment]);
+    controller.abort();
     return toKnownOrder(await post(payload));
   };
 
@@ -94,7 +115,10 @@ export function startProxy(options: ProxyOptions): RunningProxy {
     server.once("close", (code) => {
       void closed
         .then(() => mediator.settled())
-        .then(() => telling)
+        .then(() => {
+          giveUpAtMs = Date.now() + lastWordsMs;
+          return telling;
+        })
         .then(() => resolve(code ?? 1));
     });
   });
