@@ -1,18 +1,5 @@
 import type { WireObject } from "./wire-message.ts";
 
-/** Questions of the server that stand in front of an effect. Each has a no that the server honours. */
-export const gatingMethods = [
-  "item/commandExecution/requestApproval",
-  "item/fileChange/requestApproval",
-  "item/permissions/requestApproval",
-  "mcpServer/elicitation/request",
-  "item/tool/call",
-  // Of an older protocol; never seen to be sent, and refused.
-  "execCommandApproval",
-  "applyPatchApproval",
-] as const;
-export type GatingMethod = (typeof gatingMethods)[number];
-
 /** Questions that move nothing but the client: they go through. */
 export const clientMethods: readonly string[] = [
   "item/tool/requestUserInput",
@@ -39,6 +26,7 @@ export function toNo(method: string, reason: string): unknown {
       return { action: "decline", content: null, _meta: null };
     case "item/tool/call":
       return { contentItems: [{ type: "inputText", text: reason }], success: false };
+    // Of an older protocol; never seen to be sent, and never said yes to.
     case "execCommandApproval":
     case "applyPatchApproval":
       return { decision: "denied" };
