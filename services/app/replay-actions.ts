@@ -1,32 +1,26 @@
 import { randomBytes } from "node:crypto";
-import { resolve } from "node:path";
 import { Fault } from "../../schemas/faults.ts";
-import type { Actions, Common, ReplayStart } from "../cli/actions.ts";
+import type { Actions, Common } from "../cli/actions.ts";
 import type { Report } from "../cli/report.ts";
-import { systemClock } from "../platform/clock.ts";
 import type { Config } from "../platform/config.ts";
-import { toTopicName } from "../platform/kafka-admin.ts";
 import type { ShadowDifference } from "../replay/compare-shadow.ts";
 import { compareShadow, toStored } from "../replay/compare-shadow.ts";
 import { unfenceLive } from "../replay/live-fence.ts";
-import { resolveRanges, toLogPoint, toSpanMs } from "../replay/log-ranges.ts";
+import { toSpanMs } from "../replay/log-ranges.ts";
 import { assertPromotable, promote } from "../replay/promote.ts";
 import { dropRun } from "../replay/run-schemas.ts";
 import type { Actor } from "../replay/shadow-rows.ts";
 import {
   deleteShadow,
-  insertShadow,
   loadShadow,
   loadShadows,
   recordAct,
   saveAcceptance,
   saveDifference,
-  setState,
 } from "../replay/shadow-rows.ts";
 import type { Shadow } from "../replay/shadow.ts";
-import { assertShadowName, spanOf } from "../replay/shadow.ts";
-import { costFilesOf } from "./load-processors.ts";
-import { digestOfVersion } from "./load-version.ts";
+import { spanOf } from "../replay/shadow.ts";
+import { beginShadow } from "./begin-shadow.ts";
 import type { Place } from "./place.ts";
 import { replayActor } from "./replay-actor.ts";
 import { loadShadowLines } from "./replay-list.ts";
@@ -34,8 +28,8 @@ import type { ReplaySession } from "./replay-session.ts";
 import { withReplay } from "./replay-session.ts";
 import { carriedTablesOf, comparedTablesOf } from "./replay-tables.ts";
 import { renderDifference, renderShadows } from "./replay-text.ts";
-import type { RunPlace, VersionFacts } from "./shadow-job.ts";
-import { factsOf, loadProcessorOfRun, shadowProcess } from "./shadow-process.ts";
+import type { RunPlace } from "./shadow-job.ts";
+import { shadowProcess } from "./shadow-process.ts";
 
 type ReplayActions = Pick<
   Actions,
@@ -60,88 +54,6 @@ export function replayActions(
   }
   const actorOf = async (common: Common, tokenFile: string | undefined): Promise<Actor> =>
     replayActor(await configOf(common), common, tokenFile);
-
-  async function start(one: ReplaySession, actor: Actor, options: ReplayStart): Promise<Shadow> {
-    const shadow = await prepare(one, actor, options);
-    await one.makeSchemas(shadow);
-    const runs = one.openRuns(shadow);
-    try {
-      await runs.reach(shadow.ranges);
-    } finally {
-      await runs.close();
-      await one.forgetGroups(shadow);
-    }
-    await setState(one.database, shadow.name, "ready");
-    return loadShadow(one.database, shadow.name);
-  }
-
-  /** The shadow of this name as it was begun, or a new one; one that was begun otherwise is refused. */
-  async function prepare(one: ReplaySession, actor: Actor, options: ReplayStart): Promise<Shadow> {
-    assertShadowName(options.shadow);
-    const versionFile = options.version === undefined ? null : resolve(options.version);
-    const digest = versionFile === null ? null : await digestOfVersion(versionFile);
-    const [known] = await loadShadows(one.database, options.shadow);
-    if (known !== undefined) {
-      if (known.state === "promoted")
-        throw new Fault("USAGE", `\`${known.name}\` is promoted; choose another name`);
-      if (known.processor !== options.processor || known.versionDigest !== digest)
-        throw new Fault(
-          "USAGE",
-          `\`${known.name}\` was begun with another processor or file; \`fabric replay drop ${known.name}\`, or choose another name`,
-        );
-      await recordAct(one.database, actor, { shadow: known.name, act: "resumed", detail: {} });
-      return known;
-    }
-    const facts = await factsFor(one, options.processor, versionFile);
-    const nowMs = systemClock.nowMs();
-    const { topicPrefix } = one.config.kafka;
-    const ranges = await resolveRanges(
-      one.log,
-      facts.topics.map((type) => ({ type, topic: toTopicName(topicPrefix, type) })),
-      toLogPoint(options.from ?? "earliest", nowMs),
-      toLogPoint(options.to ?? "latest", nowMs),
-    );
-    const isWhole = options.to === undefined && ranges.every(({ from }) => from === 0n);
-    const shadow = {
-      name: options.shadow,
-      processor: options.processor,
-      processorVersion: facts.version,
-      versionFile,
-      versionDigest: digest,
-      migrationsDir: options.migrations === undefined ? null : resolve(options.migrations),
-      comparedWith: options.against ?? (isWhole ? ("live" as const) : ("baseline" as const)),
-      ranges,
-      startedBy: actor.person,
-    };
-    await one.database.transaction(async (tx) => {
-      await insertShadow(tx, shadow);
-      await recordAct(tx, actor, {
-        shadow: shadow.name,
-        act: "started",
-        detail: {
-          processor: shadow.processor,
-          version: facts.version,
-          versionFile,
-          versionDigest: digest,
-          records: String(spanOf(ranges)),
-          from: options.from ?? "earliest",
-          to: options.to ?? "latest",
-        },
-      });
-    });
-    return loadShadow(one.database, shadow.name);
-  }
-
-  async function factsFor(
-    { config }: ReplaySession,
-    processor: string,
-    versionFile: string | null,
-  ): Promise<VersionFacts> {
-    const question = { processor, versionFile, ...costFilesOf(config, place) };
-    const shipped = await loadProcessorOfRun({ ...question, versionFile: null });
-    // A file's code is loaded where it may run, and nowhere else.
-    return versionFile === null ? factsOf(shipped) : runPlace.facts(question);
-  }
 
   async function compare(
     one: ReplaySession,
@@ -203,7 +115,7 @@ export function replayActions(
       const actor = await actorOf(common, tokenFile);
       return session(common, async (one) => {
         const startedMs = performance.now();
-        const shadow = await start(one, actor, options);
+        const shadow = await beginShadow(one, { place, runPlace }, actor, options);
         const seconds = (performance.now() - startedMs) / 1_000;
         const records = spanOf(shadow.ranges);
         return {
@@ -303,7 +215,7 @@ export function replayActions(
         const name = `canary-${processor.slice(0, 14)}-${randomBytes(3).toString("hex")}`;
         const options = { processor, version, migrations, from: last, to: undefined, shadow: name };
         try {
-          await start(one, actor, { ...options, against: "baseline" });
+          await beginShadow(one, { place, runPlace }, actor, { ...options, against: "baseline" });
           const { shadow, difference } = await diff(one, common, name, samples);
           return toDiffReport(common, shadow, difference);
         } finally {

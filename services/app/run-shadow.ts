@@ -8,6 +8,7 @@ import { createKafkaOffsets } from "../platform/kafka-offsets.ts";
 import type { Log } from "../platform/log.ts";
 import { createMetrics } from "../platform/metrics.ts";
 import { openDatabase } from "../platform/postgres.ts";
+import type { SchemaRegistryPort } from "../platform/registry.ts";
 import { openRegistry } from "../platform/registry.ts";
 import { BoundedLog } from "../replay/bounded-log.ts";
 import type { RunningRun } from "../replay/open-runs.ts";
@@ -28,7 +29,12 @@ const logSealer: LetterSealer = {
  * The host over a part of the log and into schemas of its own. It publishes nothing, holds nothing back, and wakes nobody;
  * its database login could do none of it.
  */
-export function runShadow(job: ShadowJob, processor: Processor, log: Log): RunningRun {
+export function runShadow(
+  job: ShadowJob,
+  processor: Processor,
+  log: Log,
+  source: (registry: SchemaRegistryPort) => Pick<SchemaRegistryPort, "schemaById"> = (registry) => registry,
+): RunningRun {
   const database = openDatabase({
     url: job.databaseUrl,
     applicationName: `fabric-replay-${processor.name}`,
@@ -52,7 +58,7 @@ export function runShadow(job: ShadowJob, processor: Processor, log: Log): Runni
     schemaOf: (owner) => (owner === "host" ? job.names.host : job.names.projection),
     publishes: false,
     fanOutLimit: { maxEmissions: Number.MAX_SAFE_INTEGER, windowMs: 60_000 },
-    codec: new EventCodec({ source: registry }),
+    codec: new EventCodec({ source: source(registry) }),
     sealer: logSealer,
     metrics: createMetrics(),
     log,

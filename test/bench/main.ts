@@ -18,6 +18,7 @@ import { questions } from "./questions.ts";
 import { rebuild } from "./rebuild.ts";
 import { redrive } from "./redrive.ts";
 import { relay } from "./relay.ts";
+import { replay } from "./replay.ts";
 import { renderTable, saveReport } from "./report.ts";
 import { storm } from "./storm.ts";
 
@@ -32,6 +33,7 @@ const figures: Readonly<Record<string, Figure>> = {
   rebuild,
   goal,
   questions,
+  replay,
   storm,
   redrive,
   memory,
