@@ -103,7 +103,7 @@ describe("BoundedLog", () => {
     const ends = (earliest: bigint, latest: bigint) =>
       bounds
         .offsets({
-          existing: () => Promise.resolve(new Set<string>()),
+          existing: () => Promise.resolve(new Map<string, string | null>()),
           ends: () => Promise.resolve([{ partition: 0, earliest, latest }]),
           close: () => Promise.resolve(),
         })

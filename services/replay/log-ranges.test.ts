@@ -6,7 +6,10 @@ const nowMs = Date.parse("2026-11-30T12:00:00Z");
 
 /** Two partitions: 10 to 100, and 0 to 50; record n of each was written at second n. */
 const log: LogLookupPort = {
-  existing: (topics) => Promise.resolve(new Set(topics.filter((topic) => topic === "p.t"))),
+  existing: (topics) =>
+    Promise.resolve(
+      new Map(topics.filter((topic) => topic === "p.t").map((topic) => [topic, null] as const)),
+    ),
   ends: () =>
     Promise.resolve([
       { partition: 0, earliest: 10n, latest: 100n },

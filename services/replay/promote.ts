@@ -109,6 +109,7 @@ async function swap(tx: Tx, options: PromoteOptions): Promise<void> {
   await tx.query(`SET LOCAL lock_timeout = '${lockTimeout}'`);
   // Nobody takes a new partition up meanwhile.
   await tx.query("LOCK TABLE host.watermarks IN SHARE ROW EXCLUSIVE MODE");
+  await refuseRedrives(tx, shadow.processor);
   const unfenced = await loadUnfenced(tx, shadow.processor);
   const live = await loadPositions(tx, "host", shadow.processor);
   const own = await loadPositions(tx, names.host, shadow.processor);
@@ -138,6 +139,17 @@ async function swap(tx: Tx, options: PromoteOptions): Promise<void> {
       positions: Object.fromEntries([...own].map(([key, at]) => [key, String(at)])),
     },
   });
+}
+
+/** A letter on its way goes by no watermark, so no fence holds it: its row would stay in the tables of before. */
+async function refuseRedrives(tx: Tx, processor: string): Promise<void> {
+  await tx.query("LOCK TABLE host.redrives IN SHARE ROW EXCLUSIVE MODE");
+  const open = await tx.query(
+    "SELECT FROM host.redrives WHERE processor = $1 AND finished_at IS NULL LIMIT 1",
+    [processor],
+  );
+  if (open.rowCount > 0)
+    throw new Fault("USAGE", `letters of \`${processor}\` are being redriven; promote when that is done`);
 }
 
 /**

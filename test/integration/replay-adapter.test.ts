@@ -40,7 +40,7 @@ const adapter = (file: string, ...argv: string[]) =>
     runs: runsInProcesses(),
   });
 
-describe("fabric replay adapter", () => {
+describe("fabric replay adapter", { timeout: 180_000 }, () => {
   it("finds no difference where there is none, but for the version's own name", async () => {
     const said = await adapter(same);
     expect(said).toMatchObject({ exit: 0, json: { changed: 0 } });

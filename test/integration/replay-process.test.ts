@@ -50,7 +50,7 @@ async function readSoFar(shadow: string): Promise<number> {
   return rows[0]?.n ?? 0;
 }
 
-describe("a run in a process of its own", () => {
+describe("a run in a process of its own", { timeout: 180_000 }, () => {
   it("goes on where it was when all of it is killed in the middle, and no row is there twice or missing", async () => {
     const argv = sre("start", "--processor", "audit", "--shadow", "killed");
     const first = fabric(argv);

@@ -40,7 +40,7 @@ const firstTable: Readonly<Record<string, string>> = {
 };
 const sre = (...argv: string[]) => [...argv, "--token-file", rig.tokenFile];
 
-describe("a shadow of a processor that ships", () => {
+describe("a shadow of a processor that ships", { timeout: 180_000 }, () => {
   it.each(["audit", "cost", "eval", "takeover", "trace"])(
     "of %s equals the live projection, row by row",
     async (name) => {
@@ -60,4 +60,37 @@ describe("a shadow of a processor that ships", () => {
       });
     },
   );
+
+  it("takes the live one's place with views and rows as before, and brings along what tells of the live run", async () => {
+    const views = {
+      cost: ["cost_calls", "cost_entries", "cost_budgets"],
+      eval: ["eval_episodes", "eval_steps"],
+      takeover: ["takeover_items", "takeover_deeds"],
+      trace: ["trace_goals", "trace_spans", "trace_deliveries"],
+    };
+    const count = async (): Promise<unknown> =>
+      (
+        await rig.host.sql.query(
+          `SELECT ${Object.values(views)
+            .flat()
+            .map((view) => `(SELECT count(*)::int FROM analytics.${view}) AS ${view}`)
+            .join(", ")}, (SELECT min(projected_at)::text FROM trace.deliveries) AS first_delivery`,
+        )
+      ).rows[0];
+    const before = await count();
+    for (const name of Object.keys(views)) {
+      await rig.fabric(sre("replay", "accept", `again-${name}`, "--reason", "equal"));
+      const promoted = await rig.fabric(sre("replay", "promote", `again-${name}`, "--json"));
+      expect({ ...promoted, stdout: "" }).toMatchObject({
+        exit: 0,
+        json: { shadow: `again-${name}`, processor: name },
+      });
+      expect(await rig.fabric(sre("replay", "drop", `again-${name}`))).toMatchObject({ exit: 0 });
+    }
+    expect(await count()).toEqual(before);
+    const { rows } = await rig.host.sql.query(
+      "SELECT topic FROM host.watermarks WHERE stopped_cause IS NOT NULL",
+    );
+    expect(rows).toEqual([]);
+  });
 });
