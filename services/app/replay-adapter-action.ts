@@ -1,8 +1,6 @@
 import { readFile, readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { Fault } from "../../schemas/faults.ts";
-import { claudeCode } from "../adapters/claude-code/claude-code.ts";
-import { codex } from "../adapters/codex/codex.ts";
 import type { Actions, Common } from "../cli/actions.ts";
 import { toTable } from "../cli/report.ts";
 import { style } from "../cli/screen.ts";
@@ -17,9 +15,9 @@ import { loadKekFile } from "../vault/kek-file.ts";
 import type { Place } from "./place.ts";
 import { replayActor } from "./replay-actor.ts";
 import type { RunPlace } from "./shadow-job.ts";
+import { shippedAdapters } from "./shipped-adapters.ts";
 import { serviceDatabase } from "./wiring.ts";
 
-const shipped = new Map([claudeCode, codex].map((adapter) => [adapter.runtime, adapter]));
 /** Payloads that go to the version's process in one message. */
 const batchPayloads = 200;
 /** The newest payloads that the vault is asked for. */
@@ -43,9 +41,12 @@ export function replayAdapterAction(
 ): Pick<Actions, "replayAdapter"> {
   return {
     async replayAdapter(common, { runtime, version, from, samples, tokenFile }) {
-      const before = shipped.get(runtime);
+      const before = shippedAdapters.get(runtime);
       if (before === undefined)
-        throw new Fault("RUNTIME_UNKNOWN", `\`${runtime}\`; ${[...shipped.keys()].join(", ")} have one`);
+        throw new Fault(
+          "RUNTIME_UNKNOWN",
+          `\`${runtime}\`; ${[...shippedAdapters.keys()].join(", ")} have one`,
+        );
       let recorded: readonly Recorded[];
       if (from === "vault") {
         const config = await configOf(common);

@@ -1,12 +1,4 @@
 import { homedir } from "node:os";
-import { claudeCode } from "../adapters/claude-code/claude-code.ts";
-import { codexAppServer } from "../adapters/codex/app-server/app-server.ts";
-import { codex } from "../adapters/codex/codex.ts";
-import { openclaw } from "../adapters/openclaw/openclaw.ts";
-import { opencode } from "../adapters/opencode/opencode.ts";
-import { hermes } from "../adapters/hermes/hermes.ts";
-import { maf } from "../adapters/maf/maf.ts";
-import { ownHarness } from "../adapters/sdk/own-harness.ts";
 import { loadCapabilityKeysFile } from "../gate/capability/capability-keys.ts";
 import { createCapabilitySigner } from "../gate/capability/signer.ts";
 import { createRightsEnder } from "../gate/revisions/end-denied-rights.ts";
@@ -25,16 +17,9 @@ import { openTenantKeys } from "../platform/vault-seal.ts";
 import { loadKekFile } from "../vault/kek-file.ts";
 import { createLocalAuthenticator } from "./local-authenticator.ts";
 import { openPolicyEngine, readBundle } from "./policy-engine.ts";
+import { shippedAdapters } from "./shipped-adapters.ts";
 import type { RunningService, Surroundings } from "./wiring.ts";
 import { codecWhenRegistered, registryOf, serviceDatabase } from "./wiring.ts";
-
-/** Adapters that ship, by the name in `/v1/hooks/<runtime>`. */
-const adapters = new Map(
-  [claudeCode, codex, codexAppServer, opencode, openclaw, hermes, maf, ownHarness].map((adapter) => [
-    adapter.runtime,
-    adapter,
-  ]),
-);
 
 /** Two groups on the wire, one for facts, one for evidence that is too large for a group. */
 const gateConnections = 6;
@@ -121,7 +106,7 @@ export async function startGate(
       },
     },
     authenticator,
-    adapters,
+    adapters: shippedAdapters,
     budgetMs: config.gate.budgetMs,
     bodyLimitBytes: config.gate.bodyLimitBytes,
   });
