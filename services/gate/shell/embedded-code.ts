@@ -351,7 +351,7 @@ const RUNNERS: ReadonlyMap<string, RegExp> = new Map([
   ["npm", /^(exec|x|explore|init|create)$/],
   ["pnpm", /^(exec|dlx|create)$/],
   ["yarn", /^(exec|dlx|create)$/],
-  ["bun", /^(x)$/],
+  ["bun", /^(x|create)$/],
   ["uv", /^(run|tool)$/],
   ["poetry", /^run$/],
   ["pipenv", /^run$/],

@@ -1,6 +1,8 @@
 import { fitsDotName } from "./glob-candidates.ts";
 import type { Word } from "./parsed-command.ts";
 
+/** Longest pattern of a name that is looked at. */
+const MAX_NAME = 1_024;
 const toText = (word: Word): string => (word.kind === "literal" ? word.text : word.prefix);
 const unknown = (source: string): Word => ({ kind: "unresolved", reason: "input", source, prefix: "" });
 
@@ -37,7 +39,9 @@ export function toHiddenReads(program: string, args: readonly Word[]): Word[] {
 
 /** A pattern of names that a search takes: one that fits a hidden secret may read it. */
 export function toNamed(pattern: string): Word[] {
-  const name = pattern.replace(/^.*\//, "");
+  const name = pattern.slice(pattern.lastIndexOf("/") + 1);
+  // No file has such a name, and the signs in it take quadratic time.
+  if (name.length > MAX_NAME) return [unknown(name.slice(0, MAX_NAME))];
   if (!/[*?[{]/.test(name)) return [{ kind: "literal", text: name }];
   return fitsDotName(name)
     ? [unknown(name)]

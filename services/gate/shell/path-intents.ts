@@ -1,7 +1,7 @@
 import type { CommandIntent } from "./command-intent.ts";
 
 const SECRET_PATHS =
-  /(^|\/)(\.ssh\/(id_\w+|.*_key|authorized_keys|identity)$|\.aws\/credentials$|\.netrc$|\.npmrc$|\.pypirc$|\.pgpass$|\.git-credentials$|\.env(\.(?!example$|sample$|template$)[\w.]+)?$|\.kube\/config$|\.docker\/config\.json$|\.gnupg\/|\.config\/gh\/hosts\.yml$|\.vault-token$|id_(rsa|ed25519|ecdsa|dsa)$|credentials\.json$|\.(ssh|aws|gnupg|password-store)\/?$|[\w.-]+\.(pem|key|p12|pfx)$)|^\/etc\/(shadow|sudoers|gshadow)$|^\/proc\/[\w*$]+\/environ$/i;
+  /(^|\/)(\.ssh\/(id_\w+|[^/]*_key|authorized_keys|identity)$|\.aws\/credentials$|\.netrc$|\.npmrc$|\.pypirc$|\.pgpass$|\.git-credentials$|\.env(\.(?!example$|sample$|template$)[\w.]+)?$|\.kube\/config$|\.docker\/config\.json$|\.gnupg\/|\.config\/gh\/hosts\.yml$|\.vault-token$|id_(rsa|ed25519|ecdsa|dsa)$|credentials\.json$|\.(ssh|aws|gnupg|password-store)\/?$|[\w.-]+\.(pem|key|p12|pfx)$)|^\/etc\/(shadow|sudoers|gshadow)$|^\/proc\/[\w*$]+\/environ$/i;
 
 /** Whether a file of this name holds a secret, whoever reads it. */
 export const isSecretPath = (path: string): boolean => SECRET_PATHS.test(path) && !/\.pub$/i.test(path);

@@ -3,17 +3,18 @@ import type { ParsedCommand, SimpleCommand } from "./parsed-command.ts";
 
 /** Programs whose operands name tasks that the workspace defines. */
 const RUNS_TASKS =
-  /^(?:make|gmake|nmake|ninja|just|task|rake|invoke|mage|earthly|gulp|grunt|npm|npx|pnpm|yarn|bun|bunx|composer|gradle|gradlew|mvn|mvnw|ant|sbt|lein|mix|nx|turbo|lerna|rush|tox|nox|hatch|pdm|poe|deno|cargo|dotnet|bazel|pants)$/;
-const HAS_VERBS = /^(?:npm|pnpm|npx|bunx|cargo|dotnet|deno|hatch|pdm|bazel|composer)$/;
-/** Words of a name that say that it reaches beyond the workspace, or ends something. */
-const REACHES_OUT =
-  /(?:^|[-_:./\\])(?:(?:un|re)?deploy(?:ment)?|release|publish|promote|rollback|ship|prod|production|destroy|teardown|tear-down|down|nuke|wipe|purge|drop|reset-db|db-reset|upload|push)(?:$|[-_:./\\\d])/i;
+  /^(?:make|gmake|nmake|ninja|just|task|rake|invoke|mage|earthly|gulp|grunt|npm|npx|pnpm|yarn|bun|bunx|composer|gradle|gradlew|mvn|mvnw|ant|sbt|lein|mix|nx|turbo|lerna|rush|tox|nox|hatch|pdm|poe|deno|bazel|pants)$/;
+const HAS_VERBS = /^(?:npm|pnpm|npx|bunx|deno|hatch|pdm|bazel|composer)$/;
+const NAMES =
+  "(?:(?:un|re)?deploy(?:ment)?|release|publish|promote|rollback|ship|prod|production|destroy|teardown|tear-down|down|nuke|wipe|purge|drop|reset-db|db-reset|upload|push)";
+/** Names that say in front or at their end that what they stand for reaches beyond the workspace, or ends something. */
+const REACHES_OUT = new RegExp(`^${NAMES}(?:$|[-_:.\\d])|[-_:./]${NAMES}\\d*$`, "i");
 
 /** Whether a task or a script of the workspace runs whose name says that it releases, publishes or destroys something. */
 export function namesRelease({ commands, opaque }: ParsedCommand): boolean {
   return (
     commands.some(runsRelease) ||
-    opaque.some(({ files }) => files?.some((file) => REACHES_OUT.test(lastName(file))) === true)
+    opaque.some(({ files }) => files?.some((file) => REACHES_OUT.test(toBareName(file))) === true)
   );
 }
 
@@ -22,10 +23,19 @@ function runsRelease({ program, argv }: SimpleCommand): boolean {
   // Their own verbs stand first, and rules of their own speak of those.
   const [verb] = argv;
   const tasks = HAS_VERBS.test(program) && verb?.kind === "literal" ? argv.slice(1) : argv;
-  return tasks.some(
-    (word) =>
-      word.kind === "literal" && !/^[-/.]|=|\.[a-z]{1,4}$/i.test(word.text) && REACHES_OUT.test(word.text),
-  );
+  // What stands behind `--` is for the task.
+  const end = tasks.findIndex((word) => word.kind === "literal" && word.text === "--");
+  return tasks
+    .slice(0, end === -1 ? tasks.length : end)
+    .some(
+      (word) =>
+        word.kind === "literal" && !/^[-/.]|=|\.[a-z]{1,4}$/i.test(word.text) && REACHES_OUT.test(word.text),
+    );
 }
 
-const lastName = (file: string): string => file.slice(file.lastIndexOf("/") + 1);
+/** `deploy` for `scripts/deploy.sh`. */
+function toBareName(file: string): string {
+  const name = file.slice(file.lastIndexOf("/") + 1);
+  const dot = name.lastIndexOf(".");
+  return dot > 0 ? name.slice(0, dot) : name;
+}
