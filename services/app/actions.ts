@@ -20,6 +20,7 @@ import { policyActions } from "./policy-actions.ts";
 import { readActions } from "./read-actions.ts";
 import { replayActions } from "./replay-actions.ts";
 import { replayAdapterAction } from "./replay-adapter-action.ts";
+import { appServerActions } from "./app-server-actions.ts";
 import { runtimeActions } from "./runtime-actions.ts";
 import type { RoleStarters } from "./serve.ts";
 import { serveRoles, toRoles } from "./serve.ts";
@@ -77,6 +78,7 @@ export function createActions(place: Place, runs: RunPlace = processesOfRuns(pla
     ...replayActions(place, configOf, runs),
     ...replayAdapterAction(place, configOf, runs),
     ...runtimeActions(configOf),
+    ...appServerActions(configOf),
     demo: (common, { once }) => runDemo(place, common, once),
     async serve(common, { roles }) {
       const config = await configOf(common);

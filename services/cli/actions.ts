@@ -391,4 +391,14 @@ export interface Actions {
     },
   ): Promise<Report>;
   runtimes(common: Common, options: { runtime: string | undefined }): Promise<Report>;
+  /** Stands between a client on standard input and output and Codex's App Server, until one of them ends. */
+  appServer(
+    common: Common,
+    options: {
+      argv: readonly [string, ...string[]];
+      sandbox: "keep" | "none";
+      gateUrl: string | undefined;
+      tokenFile: string | undefined;
+    },
+  ): Promise<Report>;
 }

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { Option } from "commander";
 import type { Actions } from "./actions.ts";
 import type { Bind } from "./command-action.ts";
 
@@ -94,4 +95,35 @@ export function addRuntimeCommands(program: Command, actions: Actions, action: B
     .argument("[runtime]", "one runtime, event by event")
     .description("what each runtime's hooks can do, each statement with its evidence")
     .action(action((runtime: string | undefined) => (common) => actions.runtimes(common, { runtime })));
+  program
+    .command("app-server")
+    .argument("<command...>", "the server's command line, after `--`")
+    .description("stand between a client and Codex's App Server: the gate answers its questions")
+    .addOption(
+      new Option("--sandbox <sandbox>", "`none`: an accepted command runs once; `keep`: the client's own")
+        .choices(["none", "keep"])
+        .default("none"),
+    )
+    .option("--gate-url <url>", "default: FABRIC_GATE_URL")
+    .option("--token-file <file>", "a token of the role runtime; default: FABRIC_TOKEN_FILE")
+    .addHelpText(
+      "after",
+      "\nThe client speaks to standard input and output, as it would to the server itself.\n\nExample:\n" +
+        "  fabric app-server -- codex app-server",
+    )
+    .action(
+      action(
+        (
+          argv: [string, ...string[]],
+          options: { sandbox: "keep" | "none"; gateUrl?: string; tokenFile?: string },
+        ) =>
+          (common) =>
+            actions.appServer(common, {
+              argv,
+              sandbox: options.sandbox,
+              gateUrl: options.gateUrl,
+              tokenFile: options.tokenFile,
+            }),
+      ),
+    );
 }
