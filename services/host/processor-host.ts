@@ -14,9 +14,9 @@ import type {
 } from "../platform/kafka-consumer.ts";
 import type { OffsetsPort, PartitionEnds } from "../platform/kafka-offsets.ts";
 import type { Log } from "../platform/log.ts";
-import { backoffMs } from "./backoff.ts";
+import { backoffMs } from "../platform/backoff.ts";
 import type { Step, Work } from "./batch-steps.ts";
-import { Fenced } from "./classify.ts";
+import { Fenced } from "./fenced.ts";
 import type { FanOutGuard } from "./fan-out-guard.ts";
 import { findGap } from "./gap.ts";
 import type { Gap } from "./gap.ts";

@@ -2,7 +2,7 @@ import type { Processor } from "../../processors/kit/processor.ts";
 import type { Envelope } from "../../schemas/envelope.ts";
 import { Fault } from "../../schemas/faults.ts";
 import type { LogRecord, TopicPartition } from "../platform/kafka-consumer.ts";
-import { classify, isRecordFault } from "./classify.ts";
+import { classify, isRecordFault } from "../platform/classify.ts";
 
 /** Reads a record's value; the platform's codec is one. Throws faults. */
 export interface EventDecoder {

@@ -4,7 +4,7 @@ import { Fault } from "../../schemas/faults.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { BatchControl } from "../platform/kafka-consumer.ts";
 import type { Log } from "../platform/log.ts";
-import { backoffMs } from "./backoff.ts";
+import { backoffMs } from "../platform/backoff.ts";
 import type { FanOutGuard } from "./fan-out-guard.ts";
 import type { HostMetrics } from "./host-metrics.ts";
 import type { Position } from "./host-store.ts";

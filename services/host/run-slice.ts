@@ -1,7 +1,8 @@
 import type { Fault } from "../../schemas/faults.ts";
 import type { Step, Work } from "./batch-steps.ts";
-import type { FaultStage } from "./classify.ts";
-import { Fenced, classify } from "./classify.ts";
+import type { FaultStage } from "../platform/classify.ts";
+import { classify } from "../platform/classify.ts";
+import { Fenced } from "./fenced.ts";
 import type { HostStore, HostTx } from "./host-store.ts";
 import { letterTenant } from "./letter.ts";
 

@@ -1,6 +1,6 @@
 import type { Envelope } from "../../schemas/envelope.ts";
 import type { LogRecord } from "../platform/kafka-consumer.ts";
-import { isRecordFault, mayBeRecordsOwn } from "./classify.ts";
+import { isRecordFault, mayBeRecordsOwn } from "../platform/classify.ts";
 import type { Step, Work } from "./batch-steps.ts";
 import type { HostMetrics } from "./host-metrics.ts";
 import type { HostStore, Position } from "./host-store.ts";

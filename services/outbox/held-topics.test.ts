@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Backoff } from "./backoff.ts";
+import { Backoff } from "../platform/backoff.ts";
 import { HeldTopics } from "./held-topics.ts";
 
 describe("held topics", () => {

@@ -1,4 +1,4 @@
-import { Backoff } from "./backoff.ts";
+import { Backoff } from "../platform/backoff.ts";
 
 /** First and longest time that a topic is left alone after it could not take a record. */
 const firstHoldMs = 200;

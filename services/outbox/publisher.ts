@@ -1,4 +1,4 @@
-import type { Fault } from "../../schemas/faults.ts";
+import { isRecordFault } from "../platform/classify.ts";
 import type { KafkaRecord, ProducerFactory, ProducerPort } from "../platform/kafka.ts";
 import type { OutboxEvent } from "./outbox-event.ts";
 import type { RefusedEvent } from "./remove-events.ts";
@@ -37,7 +37,10 @@ export class Publisher {
         const failure = failureOf.get(index);
         if (failure === undefined) acked.push(event);
         else
-          (failure.alone && isPoison(failure.fault) ? refused : failed).push({ event, fault: failure.fault });
+          (failure.alone && isRecordFault(failure.fault) ? refused : failed).push({
+            event,
+            fault: failure.fault,
+          });
       });
       return { acked, refused, failed };
     } finally {
@@ -63,8 +66,4 @@ export class Publisher {
       timestampMs: event.createdAtMs,
     };
   }
-}
-
-export function isPoison(fault: Fault): boolean {
-  return fault.kind === "poison";
 }

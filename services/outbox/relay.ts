@@ -5,11 +5,12 @@ import type { Log } from "../platform/log.ts";
 import type { Metrics } from "../platform/metrics.ts";
 import { outboxChannel } from "../platform/outbox.ts";
 import type { Database, Listener } from "../platform/postgres.ts";
-import { Backoff } from "./backoff.ts";
+import { Backoff } from "../platform/backoff.ts";
+import { classify, isRecordFault } from "../platform/classify.ts";
 import { HeldTopics } from "./held-topics.ts";
 import { LaneLeases } from "./lane-leases.ts";
 import type { OutboxEvent } from "./outbox-event.ts";
-import { isPoison, Publisher } from "./publisher.ts";
+import { Publisher } from "./publisher.ts";
 import type { SendOutcome } from "./publisher.ts";
 import { createRelayMetrics, measureBacklog } from "./relay-metrics.ts";
 import type { RelayMetrics } from "./relay-metrics.ts";
@@ -176,7 +177,7 @@ class OutboxRelay implements Relay {
     try {
       await this.#cycle(signal);
     } catch (error) {
-      const fault = error instanceof Fault ? error : new Fault("INTERNAL", String(error), { cause: error });
+      const fault = classify(error, "publish");
       if (fault.kind === "fatal") throw fault;
       const pauseMs = this.#backoff.nextMs();
       this.#forget();
@@ -293,14 +294,15 @@ class OutboxRelay implements Relay {
       );
     }
     for (const code of new Set(failed.map((one) => one.fault.code))) this.#metrics.failedSend(code);
-    const culprits = new Set(failed.filter((one) => isPoison(one.fault)).map((one) => one.event.type));
+    const culprits = new Set(failed.filter((one) => isRecordFault(one.fault)).map((one) => one.event.type));
     const parkedTypes = new Set(refused.map((one) => one.event.type));
     // Smaller and smaller reads from the start of the table: what is good goes out in order, the culprit ends up alone.
     if (culprits.size > 0) this.#limit = Math.max(1, Math.floor((acked.length + failed.length) / 2));
     const down = new Map(
       failed
         .filter(
-          ({ event, fault }) => !isPoison(fault) && !culprits.has(event.type) && !parkedTypes.has(event.type),
+          ({ event, fault }) =>
+            !isRecordFault(fault) && !culprits.has(event.type) && !parkedTypes.has(event.type),
         )
         .map(({ event, fault }) => [event.type, fault] as const),
     );

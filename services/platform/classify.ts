@@ -1,14 +1,18 @@
 import { Fault } from "../../schemas/faults.ts";
 import type { FaultCode } from "../../schemas/faults.ts";
 
-/** Steps at which work on a batch can fail. */
+/** Where work can fail: the steps of a consumer's batch, and the sending of what waits in the outbox. */
 export type FaultStage =
-  "decode" | "claim" | "project" | "apply" | "emit" | "watermark" | "commit" | "offset";
+  "decode" | "claim" | "project" | "apply" | "emit" | "watermark" | "commit" | "offset" | "publish";
 
 /** Stages in which the processor's own code runs: an error that is no fault of the rim is its own. */
 const processorStages: ReadonlySet<FaultStage> = new Set(["project", "apply", "emit"]);
 
-/** What an error means for the work, told by where it arose. */
+/**
+ * What an error means for the work, told by where it arose: one of the five kinds, as host, redriver and relay read it. A
+ * fault of the rim says it itself; anything else is the processor's where its code ran, the record's where it was read,
+ * and else a broken invariant.
+ */
 export function classify(error: unknown, stage: FaultStage): Fault {
   if (error instanceof Fault) return error;
   const text = error instanceof Error ? error.message : String(error);
@@ -34,12 +38,4 @@ const missingDependency: ReadonlySet<FaultCode> = new Set([
 /** Whether a fault that may pass can be one record's own: it then counts against the record's budget. */
 export function mayBeRecordsOwn(fault: Fault): boolean {
   return !missingDependency.has(fault.code);
-}
-
-/** The member lost its partition to another one: its transaction was undone, and nothing is wrong with the records. */
-export class Fenced extends Error {
-  constructor(partition: string) {
-    super(`another member moved the position of ${partition}`);
-    this.name = "Fenced";
-  }
 }
