@@ -4,10 +4,7 @@ import { isJsonObject } from "../../platform/payload-fields.ts";
 import type { ClientDrive } from "../../platform/runtime-room.ts";
 
 const version = "0.19.0";
-/** A question of the client's own guard is answered "no" after this time: nobody is there. */
-const approvalTimeoutSeconds = 5;
-
-/** Runs one prompt headless. Not with `-z`, which approves everything. */
+/** Runs one prompt headless. The client's own guard is off, so that only the hook can stop a command. */
 export const drive: ClientDrive = {
   pins: { pip: [`hermes-agent==${version}`] },
   programIn: (dir) => `${dir}/bin/hermes`,
@@ -33,7 +30,7 @@ export const drive: ClientDrive = {
           base_url: `${modelUrl}/v1`,
           api_key: apiKey,
         },
-        approvals: { mode: "manual", timeout: approvalTimeoutSeconds },
+        approvals: { mode: "off" },
       }),
     );
     // A fresh answer to its look for updates, so that it does not ask the package index.

@@ -37,6 +37,7 @@ export const events: ReadonlyMap<string, NestedEvent> = new Map<string, NestedEv
   ["agent_run.before", { rule: session.run, open, ids: inTurn }],
   ["agent_run.after", { rule: session.runEnd, open, ids: inTurn }],
   ["chat.after", { rule: session.modelCall, open, ids: inTurn }],
+  ["session.start", { rule: session.startup, open, ids: inSession }],
   ["agent_hooks.agent_startup", { rule: session.startup, open, ids: inSession }],
   ["agent_hooks.input", { rule: session.input, open, ids: inTurn }],
   ["agent_hooks.pre_tool_call", { rule: tool.interceptedCall, open: openCall, ids: inCall }],

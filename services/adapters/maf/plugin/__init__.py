@@ -104,7 +104,11 @@ class PolicyAgentMiddleware(AgentMiddleware):
         if outer is not None and outer["session"] != session:
             run["parent_session"] = outer["session"]
         token = _run.set(run)
+        is_new = session not in host.runs.of_session
         host.runs.remember(session, run)
+        if is_new:
+            # The framework tells of no session's start: its first run here stands for it.
+            await host.tell({"hook": "session.start", "place": host.place(session), "payload": {}})
         agent = getattr(context, "agent", None)
         prompt = "\n".join(getattr(message, "text", "") or "" for message in context.messages or [])
         payload = {"prompt": prompt, "agent_name": getattr(agent, "name", None), "stream": bool(context.stream)}

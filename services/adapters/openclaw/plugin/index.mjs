@@ -11,6 +11,7 @@ const folders = new Map();
 const refused = new Map();
 /** Model calls that ended, until the message that tells their tokens is written. */
 const ended = new Map();
+const seen = new Map();
 let isAnnounced = false;
 let configuredFolder;
 
@@ -42,12 +43,24 @@ const keyOf = ({ runId, toolCallId }) => `${runId}\0${toolCallId}`;
 
 function note(ctx) {
   if (typeof ctx?.workspaceDir === "string") remember(folders, ctx.sessionKey, ctx.workspaceDir);
-  if (isAnnounced) return;
-  isAnnounced = true;
-  void gate.tell({ hook: "plugin.loaded", place: toPlace(ctx), plugin: gate.plugin() });
+  if (!isAnnounced) {
+    isAnnounced = true;
+    void gate.tell({ hook: "plugin.loaded", place: toPlace(ctx), plugin: gate.plugin() });
+  }
+  const { sessionId, sessionKey, agentId } = ctx ?? {};
+  if (sessionId === undefined || seen.has(sessionId)) return;
+  // The embedded agent tells of no session's start: the first sign of one in this process stands for it.
+  remember(seen, sessionId, true);
+  const start = [
+    { sessionId, sessionKey },
+    { sessionId, sessionKey, agentId },
+  ];
+  void gate.tell(toPayload("session_start", ...start));
 }
 async function tell(hook, event, ctx) {
   try {
+    // The client's own word of it tells more.
+    if (hook === "session_start") remember(seen, ctx?.sessionId, true);
     note(ctx);
     await gate.tell(toPayload(hook, event, ctx));
   } catch {
