@@ -356,6 +356,13 @@ const makers: Readonly<Record<string, Maker>> = {
       cause: "refund",
       author: random.pick(people),
     }),
+  // What was recorded before it is blank, whatever comes first.
+  erased: (random, base) =>
+    say(random, base, "fabric.tenant.erased", {
+      erased_until_at: base.recorded_at - random.between(0, hourMs),
+      erased_by: random.pick(people),
+      reason: "contract ended",
+    }),
   // The same month is closed more than once, by several: the first statement stands.
   closed: (random, base) =>
     say(random, base, "fabric.cost.closed", {
