@@ -9,6 +9,7 @@ import { createBenchDatabase } from "./bench-database.ts";
 import type { Bench, Figure, Row, Sizes } from "./figure.ts";
 import { gate } from "./gate.ts";
 import { goal } from "./goal.ts";
+import { hooks } from "./hooks.ts";
 import { host } from "./host.ts";
 import { latency } from "./latency.ts";
 import { memory } from "./memory.ts";
@@ -28,6 +29,7 @@ const figures: Readonly<Record<string, Figure>> = {
   latency,
   host,
   gate,
+  hooks,
   policy,
   processors,
   rebuild,

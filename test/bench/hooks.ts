@@ -1,0 +1,137 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { runtimeRooms } from "../../services/app/runtime-rooms.ts";
+import { applyChanges } from "../../services/install/config-files.ts";
+import { planInstall } from "../../services/install/plan-install.ts";
+import type { HookForm, RuntimeRoom } from "../../services/platform/runtime-room.ts";
+import { installClient } from "../runtimes/client-cache.ts";
+import type { RuntimeRig } from "../runtimes/runtime-rig.ts";
+import { createRuntimeRig } from "../runtimes/runtime-rig.ts";
+import type { Bench, Row } from "./figure.ts";
+import { median, toRow } from "./figure.ts";
+import { openGate } from "./gate-under-test.ts";
+
+/** Added time per tool call that the design allows, by form. */
+const budgetMs: Readonly<Record<HookForm, number>> = { http: 10, plugin: 10, shell: 15, node: 75 };
+const callsPerRun = 21;
+const shimRuns = 20;
+
+/** What a tool call costs in the real client, beside the same client without a hook; and a shim beside curl. */
+export async function hooks(bench: Bench): Promise<Row[]> {
+  const database = await bench.database("hooks");
+  const { target } = await openGate(bench, database);
+  const token = target.headers["authorization"]?.replace("Bearer ", "") ?? "";
+  const rows: Row[] = [];
+  for (const room of runtimeRooms.values()) {
+    const rig = createRuntimeRig(room, installClient(room.adapter.runtime, room.drive));
+    bench.onEnd(() => Promise.resolve(rig.close()));
+    rows.push(...(await measureClient(bench, room, rig, { gateUrl: target.url, token })));
+  }
+  rows.push(await measureShim(bench, { gateUrl: target.url, token }));
+  return rows;
+}
+
+interface Where {
+  readonly gateUrl: string;
+  readonly token: string;
+}
+
+async function measureClient(bench: Bench, room: RuntimeRoom, rig: RuntimeRig, where: Where): Promise<Row[]> {
+  const { runtime } = room.adapter;
+  const main = Array.from({ length: callsPerRun }, () => ({ calls: [room.drive.tools.shell("echo hi")] }));
+  const perCallMs = async (form?: HookForm): Promise<number> => {
+    const { requestedAtMs, told } = await rig.run({
+      script: { main },
+      ...(form === undefined ? {} : { ...where, form }),
+    });
+    if (told.length < callsPerRun || told.some(({ text }) => /hook/i.test(text)))
+      throw new Error(`${runtime} did not run every call: ${told[0]?.text ?? "none"}`);
+    // From one request of the model to the next: the tool call with its hooks, and nothing else.
+    return median(requestedAtMs.slice(1).map((atMs, index) => atMs - (requestedAtMs[index] ?? atMs)));
+  };
+  const rows: Row[] = [];
+  for (const form of room.setup.forms) {
+    const added: number[] = [];
+    const without: number[] = [];
+    for (let repetition = 0; repetition < bench.sizes.repetitions; repetition += 1) {
+      const bare = await perCallMs();
+      added.push((await perCallMs(form)) - bare);
+      without.push(bare);
+      bench.progress(
+        `${runtime} ${form}: +${String(added.at(-1))} ms beside ${String(bare)} ms without a hook`,
+      );
+    }
+    rows.push(
+      toRow(
+        {
+          name: `${runtime}, ${form}: added per tool call`,
+          unit: "ms",
+          against: "budget",
+          other: "design",
+          target: { better: "lower", ratio: 1 },
+          command: bench.command,
+          note: `median of ${String(callsPerRun - 1)} calls, before and after hook together; without a hook ${String(median(without))} ms`,
+        },
+        added,
+        added.map(() => budgetMs[form]),
+      ),
+    );
+  }
+  return rows;
+}
+
+async function measureShim(bench: Bench, { gateUrl, token }: Where): Promise<Row> {
+  const room = [...runtimeRooms.values()].find(({ setup }) => setup.forms.includes("shell"));
+  if (room === undefined) throw new Error("no runtime takes a shell form");
+  const home = mkdtempSync(join(tmpdir(), "fabric-bench-shim-"));
+  bench.onEnd(() => Promise.resolve(rmSync(home, { recursive: true, force: true })));
+  const plan = await planInstall({
+    room,
+    home,
+    form: "shell",
+    gateUrl,
+    token,
+    program: "client",
+    clientVersion: "0.0.0",
+    tools: { hasTimeout: true, node: process.execPath },
+  });
+  await applyChanges(plan.ownFiles);
+  const { runtime } = room.adapter;
+  const file = join(bench.projectDir, "test", "corpus", "hooks", runtime, "PreToolUse.Bash.json");
+  const input = readFileSync(file);
+  const time = (command: string, args: readonly string[]): number => {
+    const startedMs = performance.now();
+    const { status, stderr } = spawnSync(command, args, { input });
+    if (status !== 0) throw new Error(`${command} ended with ${String(status)}: ${stderr.toString()}`);
+    return performance.now() - startedMs;
+  };
+  const curlArgs = ["-sS", "-o", "/dev/null", "-H", `authorization: Bearer ${token}`];
+  const url = `${gateUrl}/v1/hooks/${runtime}`;
+  const json = ["-H", "content-type: application/json", "--data-binary", "@-", url];
+  const ours: number[] = [];
+  const theirs: number[] = [];
+  for (let repetition = 0; repetition < bench.sizes.repetitions; repetition += 1) {
+    const shim: number[] = [];
+    const curl: number[] = [];
+    for (let run = 0; run < shimRuns; run += 1) {
+      curl.push(time("curl", [...curlArgs, ...json]));
+      shim.push(time("/bin/sh", ["-c", plan.target.gatingCommand]));
+    }
+    ours.push(median(shim));
+    theirs.push(median(curl));
+  }
+  return toRow(
+    {
+      name: "shell shim, whole hook",
+      unit: "ms",
+      against: "limit",
+      other: "curl alone, same request",
+      command: bench.command,
+      note: `median of ${String(shimRuns)} interleaved runs, the gate's decision included`,
+    },
+    ours,
+    theirs,
+  );
+}
