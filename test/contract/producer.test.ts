@@ -7,6 +7,7 @@ import type { ProducerOptions } from "../../services/platform/kafka-producer.ts"
 import type { KafkaRecord, ProducerPort } from "../../services/platform/kafka.ts";
 import { agree } from "../../services/platform/kafka-wire.ts";
 import { createLog } from "../../services/platform/log.ts";
+import { eventually } from "../harness/eventually.ts";
 import { startTcpProxy } from "../harness/tcp-proxy.ts";
 import type { TcpProxy } from "../harness/tcp-proxy.ts";
 import { readTopic } from "../harness/topic-reader.ts";
@@ -56,12 +57,15 @@ function isProduce(chunk: Buffer): boolean {
 
 describe.each(Object.entries(clients))("producer contract: %s", (_name, create) => {
   async function producerOn(options: Partial<ProducerOptions> = {}): Promise<ProducerPort> {
-    const producer = await create({
-      brokers: inject("stack").kafkaBrokers,
-      clientId: "test",
-      log,
-      ...options,
-    });
+    // A broker that has just started does not give out producer ids at once.
+    const producer = await eventually(() =>
+      create({
+        brokers: inject("stack").kafkaBrokers,
+        clientId: "test",
+        log,
+        ...options,
+      }),
+    );
     open.push(producer);
     return producer;
   }

@@ -13,4 +13,10 @@ export async function createTopics(admin: Admin, topics: readonly ITopicConfig[]
     (found) => found.topics.every(({ partitions }) => partitions.every(({ leader }) => leader >= 0)),
     { what: "leaders of new topics", deadlineMs: 30_000 },
   );
+  // Only a leader answers this: one that is named may not have begun yet.
+  for (const name of names)
+    await eventually(() => admin.fetchTopicOffsets(name), Boolean, {
+      what: `the leaders of ${name}`,
+      deadlineMs: 30_000,
+    });
 }

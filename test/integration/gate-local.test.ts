@@ -38,13 +38,16 @@ const report = (decisions: readonly object[]): ReturnType<RunningGate["post"]> =
 const typesOf = async (session: string): Promise<string[]> =>
   (await rig.events()).filter((event) => event.execution.session_id === session).map(({ type }) => type);
 
+/** What the default bundle names in `local_tools`. */
+const localTools = ["todo.write", "todo.read", "plan.present", "user.ask", "tool.search"];
+
 describe("the local profile", () => {
   it("lists the tools without effect that no rule can reach, for a minute, to runtimes", async () => {
     const profile = await profileOf();
     expect(profile).toMatchObject({
       policy_revision: policy.revision,
       digest: policy.digest,
-      tools: ["todo.write"],
+      tools: localTools,
     });
     const leftMs = Date.parse(profile.expires_at) - Date.now();
     expect(leftMs).toBeGreaterThan(50_000);
@@ -57,7 +60,7 @@ describe("the local profile", () => {
     await rig.admin.query("UPDATE access.tenants SET state = 'frozen' WHERE tenant_id = 'acme'");
     expect((await profileOf()).tools).toEqual([]);
     await rig.admin.query("UPDATE access.tenants SET state = 'active' WHERE tenant_id = 'acme'");
-    expect((await profileOf()).tools).toEqual(["todo.write"]);
+    expect((await profileOf()).tools).toEqual(localTools);
     const before = policy;
     policy = workPolicy({
       "authorization.cedar": `@id("allow.all")

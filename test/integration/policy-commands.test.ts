@@ -147,7 +147,9 @@ describe("fabric policy", () => {
   it("checks and tests a folder, and names each fault with file and line", { timeout: 60_000 }, async () => {
     expect(await fabric(["policy", "check", defaultDir])).toMatchObject({
       exit: 0,
-      stdout: expect.stringMatching(/^ok policy@\S+: \d+ tools, \d+ signals, \d+ cases; all cases/) as string,
+      stdout: expect.stringMatching(
+        /^ok policy@\S+: \d+ tools, \d+ signals, \d+ programs, \d+ cases; all cases/,
+      ) as string,
     });
     expect((await fabric(["policy", "test", strictDir])).exit).toBe(0);
     const broken = join(root, "broken");
