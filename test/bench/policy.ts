@@ -178,6 +178,8 @@ async function overHttp(bench: Bench, bundle: BenchBundle): Promise<Row[]> {
     server.push((((await serverCpuMsOf(admin, gateApplication)) - serverMs) / closed.requests) * 1_000);
     ours.push(closed);
     theirs.push(await closedLoop(opaTarget, connections, bench.sizes.seconds, allowedText));
+    // What the closed loop wrote is brought to the disk before, not while answers are timed.
+    await admin.query("CHECKPOINT");
     oursOpen.push(
       await openLoopHttp(target, decisionsPerSecond, bench.sizes.seconds, connections, allowedText),
     );
