@@ -45,12 +45,15 @@ export interface Classified {
   readonly signals: readonly string[];
 }
 
+/** All of a request that classifying may look at: what is remembered by it cannot differ in anything else. */
+export type AskedCall = Pick<GateRequest, "tool" | "tool_alias" | "input" | "working_directory">;
+
 /**
  * Classifies. Deterministic and without side effect; never throws. `realPaths` are files behind symbolic links, by the
  * name that leads to them: read before, where the gate runs on the agent's own machine.
  */
 export type Classify = (
-  request: GateRequest,
+  request: AskedCall,
   policy: Policy,
   realPaths?: ReadonlyMap<string, string>,
 ) => Classified;

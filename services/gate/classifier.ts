@@ -1,4 +1,3 @@
-import type { GateRequest } from "../../schemas/gate.ts";
 import { toCodeSignals } from "./classify-code.ts";
 import { createParse } from "./classify-command.ts";
 import { readFiles } from "./classify-files.ts";
@@ -11,7 +10,7 @@ import type { Reading } from "./classify-reading.ts";
 import { readShell, toSqlSignals } from "./classify-shell.ts";
 import type { Reader } from "./classify-shell.ts";
 import { readUrl, toUrlsInTexts, toUrlsOfCommand } from "./classify-urls.ts";
-import type { Classified, Classify, Finding, RealPath, TouchedPath } from "./classified.ts";
+import type { AskedCall, Classified, Classify, Finding, RealPath, TouchedPath } from "./classified.ts";
 import type { Policy, ToolEntry } from "./policy/policy.ts";
 import { findTool } from "./policy/tool-pattern.ts";
 import type { DeclaredPrograms } from "./shell/declared-programs.ts";
@@ -37,7 +36,7 @@ export function createClassifier({ bash, sql, home }: ClassifierParts): Classify
   const reader: Reader = { parse: createParse(bash, home), sql, home };
   /** A request is classified for its intent, its plan and its decision; it does not change in between. */
   const before = new WeakMap<
-    GateRequest,
+    AskedCall,
     { readonly policy: Policy; readonly realPaths: RealPaths | undefined; readonly classified: Classified }
   >();
   return (request, policy, realPaths) => {
@@ -58,7 +57,7 @@ export function createClassifier({ bash, sql, home }: ClassifierParts): Classify
 type RealPaths = ReadonlyMap<string, string>;
 
 function readRequest(
-  request: GateRequest,
+  request: AskedCall,
   policy: Policy,
   entry: ToolEntry | null,
   realPaths: RealPaths | undefined,
@@ -132,7 +131,7 @@ function toLinks(paths: readonly string[], realPaths: RealPaths | undefined): Pi
   return links.length === 0 ? {} : { links };
 }
 
-function toFindings(request: GateRequest, entry: ToolEntry | null, parts: InputParts): Finding[] {
+function toFindings(request: AskedCall, entry: ToolEntry | null, parts: InputParts): Finding[] {
   const findings: Finding[] = [];
   if (entry === null) {
     findings.push({
@@ -162,7 +161,7 @@ function toFindings(request: GateRequest, entry: ToolEntry | null, parts: InputP
 }
 
 function readTouched(
-  request: GateRequest,
+  request: AskedCall,
   entry: ToolEntry,
   named: readonly string[],
   parts: InputParts,
@@ -195,7 +194,7 @@ function readTouched(
 
 /** The files of a patch, below the folder that the call changes to as well. */
 function toPatchFiles(
-  { input, working_directory: here }: GateRequest,
+  { input, working_directory: here }: AskedCall,
   named: readonly string[],
   home: string | undefined,
 ): PatchPath[] {
@@ -220,7 +219,7 @@ function toPatchFiles(
 }
 
 /** The folder that a session is about to work in. */
-function toEntered({ tool, input }: GateRequest): PatchPath[] {
+function toEntered({ tool, input }: AskedCall): PatchPath[] {
   const path = tool === "workspace.enter" && Object.hasOwn(input, "path") ? input["path"] : undefined;
   return typeof path === "string" && path !== "" ? [{ path, isDelete: false }] : [];
 }

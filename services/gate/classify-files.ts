@@ -1,15 +1,14 @@
-import type { GateRequest } from "../../schemas/gate.ts";
 import type { InputParts } from "./classify-input.ts";
 import { resolvePath, toClimb, toExcess, toPathLike } from "./classify-paths.ts";
 import { nothingRead, toDistinct } from "./classify-reading.ts";
 import type { Reading } from "./classify-reading.ts";
-import type { TouchedPath } from "./classified.ts";
+import type { AskedCall, TouchedPath } from "./classified.ts";
 import type { ToolEntry } from "./policy/policy.ts";
 import { toDeleteIntents, toReadIntents, toWriteIntents } from "./shell/path-intents.ts";
 
 /** What a tool touches that names its files in fields; one of another's server wherever it names them. */
 export function readFiles(
-  request: GateRequest,
+  request: AskedCall,
   entry: ToolEntry,
   spelled: readonly { readonly path: string; readonly isDelete: boolean }[],
   parts: InputParts,

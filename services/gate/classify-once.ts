@@ -1,12 +1,11 @@
-import type { GateRequest } from "../../schemas/gate.ts";
-import type { Classified, Classify } from "./classified.ts";
+import type { AskedCall, Classified, Classify } from "./classified.ts";
 import type { Policy } from "./policy/policy.ts";
 
 /** A classification that is made once, and what it cost. */
 export interface ClassifyOnce {
   readonly classify: Classify;
   /** Milliseconds that the request's classifications took, all of them; 0: there was none. */
-  costMs(request: GateRequest): number;
+  costMs(request: AskedCall): number;
 }
 
 interface Made {
@@ -20,7 +19,7 @@ interface Made {
  * own. What is remembered goes with the request.
  */
 export function createClassifyOnce(classify: Classify, monotonicMs: () => number): ClassifyOnce {
-  const known = new WeakMap<GateRequest, { made: Made[]; costMs: number }>();
+  const known = new WeakMap<AskedCall, { made: Made[]; costMs: number }>();
   return {
     classify(request, policy, realPaths) {
       let entry = known.get(request);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { GateRequest } from "../../schemas/gate.ts";
-import type { Classified } from "./classified.ts";
+import type { AskedCall, Classified } from "./classified.ts";
 import { createRememberingClassify } from "./classify-remembered.ts";
 import type { Policy } from "./policy/policy.ts";
 
@@ -15,7 +15,7 @@ const request: GateRequest = {
 const [policy, other] = [{ name: "one" } as Policy, { name: "two" } as Policy];
 
 function remembering(tookMs = 0) {
-  const made: GateRequest[] = [];
+  const made: AskedCall[] = [];
   let nowMs = 0;
   const classify = createRememberingClassify(
     (asked) => {
@@ -32,21 +32,27 @@ describe("classifications that are remembered", () => {
   it("are the same for the same tool, input, folder and policy, whoever asks", () => {
     const { classify, made } = remembering();
     const first = classify(request, policy);
-    expect(classify({ ...request, session_id: "t", runtime: "other", agent_id: "x" }, policy)).toBe(first);
+    const elsewhere: GateRequest = { ...request, session_id: "t", runtime: "other", agent_id: "x" };
+    expect(classify(elsewhere, policy)).toBe(first);
     expect(classify({ ...request, input: { command: "ls" } }, policy, new Map())).toBe(first);
     expect(made).toHaveLength(1);
   });
 
   it("see nothing of a request but what they are remembered by", () => {
     const { classify, made } = remembering();
-    classify({ ...request, agent_id: "x", permission_mode: "plan" }, policy);
-    expect(made).toEqual([{ ...request, runtime: "", session_id: "" }]);
+    const more: GateRequest = { ...request, agent_id: "x", permission_mode: "plan" };
+    classify(more, policy);
+    const { tool, input, working_directory } = request;
+    expect(made).toEqual([{ tool, input, working_directory }]);
+    classify({ ...request, tool_alias: "x" }, policy);
+    expect(made[1]).toEqual({ tool, input, working_directory, tool_alias: "x" });
   });
 
   it.each([
     ["another input", { input: { command: "ls " } }],
     ["a key more", { input: { command: "ls", description: "" } }],
     ["another tool", { tool: "file.read" }],
+    ["another name of the tool", { tool_alias: "PowerShell" }],
     ["another folder", { working_directory: "/b" }],
     ["a number for its text", { input: { command: 1 } }],
   ])("are made anew for %s", (_what, change) => {

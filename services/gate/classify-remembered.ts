@@ -1,5 +1,4 @@
-import type { GateRequest } from "../../schemas/gate.ts";
-import type { Classified, Classify } from "./classified.ts";
+import type { AskedCall, Classified, Classify } from "./classified.ts";
 import type { Policy } from "./policy/policy.ts";
 
 /** Agents repeat themselves within minutes; a generation is what is asked in that time. */
@@ -16,7 +15,7 @@ interface Memory {
 }
 
 /**
- * Remembers classifications by what is asked: the tool, its input and the folder, under one policy. Nothing else of a
+ * Remembers classifications by what is asked: the tool and its alias, its input and the folder, under one policy. Nothing else of a
  * request reaches `classify`, so nothing else can make a difference. Where links lead to elsewhere is never remembered.
  */
 export function createRememberingClassify(classify: Classify, monotonicMs: () => number): Classify {
@@ -24,7 +23,12 @@ export function createRememberingClassify(classify: Classify, monotonicMs: () =>
   return (request, policy, realPaths) => {
     if (realPaths !== undefined && realPaths.size > 0) return classify(request, policy, realPaths);
     const asked = toAsked(request);
-    const key = JSON.stringify([asked.tool, asked.working_directory ?? null, asked.input]);
+    const key = JSON.stringify([
+      asked.tool,
+      asked.tool_alias ?? null,
+      asked.working_directory ?? null,
+      asked.input,
+    ]);
     if (key.length > keyMaxChars) return classify(asked, policy);
     let memory = ofPolicy.get(policy);
     if (memory === undefined) ofPolicy.set(policy, (memory = { young: new Map(), old: new Map() }));
@@ -45,7 +49,11 @@ export function createRememberingClassify(classify: Classify, monotonicMs: () =>
   };
 }
 
-function toAsked({ tool, input, working_directory }: GateRequest): GateRequest {
-  const asked: GateRequest = { runtime: "", session_id: "", phase: "before_tool", tool, input };
-  return working_directory === undefined ? asked : { ...asked, working_directory };
+function toAsked({ tool, tool_alias: alias, input, working_directory: folder }: AskedCall): AskedCall {
+  return {
+    tool,
+    input,
+    ...(alias === undefined ? {} : { tool_alias: alias }),
+    ...(folder === undefined ? {} : { working_directory: folder }),
+  };
 }

@@ -1,4 +1,3 @@
-import type { GateRequest } from "../../schemas/gate.ts";
 import { readCommand } from "./classify-command.ts";
 import type { ParseCommand } from "./classify-command.ts";
 import { isInside, isNoFile, resolvePath, toExcess, toPatchPaths } from "./classify-paths.ts";
@@ -6,7 +5,7 @@ import type { PatchPath } from "./classify-paths.ts";
 import { nothingRead, toDistinct } from "./classify-reading.ts";
 import type { Reading } from "./classify-reading.ts";
 import { hasUnresolvedUrl } from "./classify-urls.ts";
-import type { TouchedPath } from "./classified.ts";
+import type { AskedCall, TouchedPath } from "./classified.ts";
 import { toCarriedWords, toIntents } from "./shell/command-intents.ts";
 import { runsElsewhere } from "./shell/code-elsewhere.ts";
 import type { DeclaredPrograms } from "./shell/declared-programs.ts";
@@ -46,7 +45,7 @@ const climbsMax = 64;
 
 /** What a call runs in a shell, and touches by it. */
 export function readShell(
-  request: GateRequest,
+  request: AskedCall,
   named: readonly string[],
   { parse, sql, home }: Reader,
   programs?: DeclaredPrograms,
