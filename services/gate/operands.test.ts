@@ -55,6 +55,41 @@ describe("operands", () => {
 });
 
 describe("links", () => {
+  it("of operands are followed however much else the line touches", async () => {
+    const touched = Array.from({ length: 300 }, (_, at) => ({
+      path: join(folder, `f${String(at)}`),
+      mode: "read" as const,
+    }));
+    const climbs = touched.map(({ path }) => ({
+      path,
+      spelled: `${path}/../${path.split("/").at(-1) ?? ""}`,
+    }));
+    const operandPaths = [join(folder, "notes")];
+    const { operands, realPaths } = await readSurroundings({ touched, operandPaths, climbs }, limits);
+    expect(realPaths.get(join(folder, "notes"))).toBe(join(folder, "secret"));
+    expect(operands[0]?.digest).toMatch(/^sha256:/);
+  });
+
+  it("that were not followed leave an operand without a digest", async () => {
+    const path = join(folder, "run.sh");
+    const digestOf = async (
+      more: Partial<typeof limits>,
+      climbs: readonly { path: string; spelled: string }[] = [],
+    ): Promise<string | null | undefined> => {
+      const found = await readSurroundings(
+        { touched: [], operandPaths: [path], climbs },
+        { ...limits, ...more },
+      );
+      return found.operands[0]?.digest;
+    };
+    expect(await digestOf({})).toMatch(/^sha256:/);
+    expect(await digestOf({ maxLinks: 0 })).toBeNull();
+    const climbs = [{ path, spelled: `${folder}/linked/../run.sh` }];
+    expect(await digestOf({}, climbs)).toMatch(/^sha256:/);
+    expect(await digestOf({ maxLinks: 1 }, climbs)).toBeNull();
+    expect(await digestOf({}, [{ path, spelled: `${folder}/loop/../run.sh` }])).toBeNull();
+  });
+
   it("of touched paths are followed, also where the file is not there yet", async () => {
     const touched = ["notes", "secret", "linked/new/file", "absent", "loop"].map((name) => ({
       path: join(folder, name),

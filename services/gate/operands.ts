@@ -26,7 +26,7 @@ export const operandLimits: OperandLimits = {
 /** What lies on the agent's own machine around a request: an operand that could not be read has no digest. */
 export interface RequestSurroundings {
   readonly operands: readonly Operand[];
-  /** Touched paths that lead to another file, with that file. */
+  /** Paths that lead to another file, with that file. */
   readonly realPaths: ReadonlyMap<string, string>;
 }
 
@@ -34,6 +34,7 @@ export interface RequestSurroundings {
  * Reads the files whose content would run, and follows the links of the paths that a request touches. Only for a gate
  * on the agent's own machine. Never throws and never waits for a file that is none: what is not there in time counts
  * as unreadable, and what is read is what was there at this moment.
+ * INVARIANT: an operand of which nobody knows where it leads has no digest (services/gate/operands.test.ts).
  */
 export async function readSurroundings(
   { touched, operandPaths, climbs = [] }: Pick<Classified, "touched" | "operandPaths" | "climbs">,
@@ -42,15 +43,31 @@ export async function readSurroundings(
   const digests = new Map<string, string>();
   const realPaths = new Map<string, string>();
   const spelled = new Map(climbs.map((one) => [one.spelled, one.path]));
-  const paths = [...new Set([...spelled.keys(), ...touched.map(({ path }) => path), ...operandPaths])];
+  /** Whether it was found where the path leads. */
+  const follow = async (path: string): Promise<boolean> => {
+    const real = await findRealPath(path);
+    if (real !== null && real !== (spelled.get(path) ?? path)) realPaths.set(path, real);
+    return real !== null;
+  };
+  const read = [...new Set(operandPaths)].slice(0, Math.min(limits.maxFiles, limits.maxLinks));
+  // What an operand is spelled like decides about it too, and what else is touched must not crowd out either.
+  const ofOperands = new Set(operandPaths);
+  const ownClimbs = climbs.flatMap((one) => (ofOperands.has(one.path) ? [one.spelled] : []));
+  const others = [...new Set([...ownClimbs, ...spelled.keys(), ...touched.map(({ path }) => path)])]
+    .filter((path) => !read.includes(path))
+    .slice(0, limits.maxLinks - read.length);
+  const followed = new Map(others.map((path) => [path, follow(path)]));
   const work = Promise.all([
-    ...operandPaths.slice(0, limits.maxFiles).map(async (path) => {
-      const digest = await readDigest(path, limits.maxBytes);
+    ...followed.values(),
+    ...read.map(async (path) => {
+      const spellings = climbs.flatMap((one) => (one.path === path ? [one.spelled] : []));
+      // The digest is of what the link leads to: without the link it would bind a file that nobody judged.
+      const known = await Promise.all([
+        follow(path),
+        ...spellings.map((one) => followed.get(one) ?? read.includes(one)),
+      ]);
+      const digest = known.every(Boolean) ? await readDigest(path, limits.maxBytes) : null;
       if (digest !== null) digests.set(path, digest);
-    }),
-    ...paths.slice(0, limits.maxLinks).map(async (path) => {
-      const real = await findRealPath(path);
-      if (real !== null && real !== (spelled.get(path) ?? path)) realPaths.set(path, real);
     }),
   ]);
   await within(work, limits.timeoutMs);
