@@ -43,7 +43,7 @@ export function createSender(options: SenderOptions): SpanSender {
       new Promise((resolve) => {
         exporter.export(
           spans.map((one) => toReadableSpan(one, resource)),
-          ({ code, error }) => resolve(code === 0 ? { kind: "sent" } : toFailure(error)),
+          ({ code, error }) => resolve(code === 0 ? { kind: "sent" } : toFailure(error, spans.length)),
         );
       }),
     close: () => exporter.shutdown(),
@@ -64,10 +64,14 @@ function createExporter({ endpoint, protocol, headers, timeoutMs }: SenderOption
 
 /** HTTP statuses and gRPC codes that say something of the batch, not of the collector or of our rights there. */
 const refusedStatuses: ReadonlySet<number> = new Set([400, 413, 415, 422]);
-const refusedCodes: ReadonlySet<number> = new Set([3, 8, 11]);
+const refusedCodes: ReadonlySet<number> = new Set([3, 11]);
+/** RESOURCE_EXHAUSTED: the batch is too large, or the collector has no room for now; only one span tells which. */
+const exhaustedCode = 8;
 
-function toFailure(error: unknown): SendOutcome {
+/** What a failure to send says of a batch of so many spans. */
+export function toFailure(error: unknown, spanCount: number): SendOutcome {
   const code = (error as { readonly code?: unknown } | undefined)?.code;
+  if (code === exhaustedCode) return { kind: spanCount > 1 ? "refused" : "away", error };
   const isRefused = typeof code === "number" && (refusedStatuses.has(code) || refusedCodes.has(code));
   return { kind: isRefused ? "refused" : "away", error };
 }
