@@ -14,14 +14,16 @@ const request: GateRequest = {
 };
 const [policy, other] = [{ name: "one" } as Policy, { name: "two" } as Policy];
 
-function remembering(tookMs = 0) {
+function remembering(tookMs = 0, parts = 0) {
   const made: AskedCall[] = [];
   let nowMs = 0;
   const classify = createRememberingClassify(
     (asked) => {
       made.push(asked);
       nowMs += tookMs;
-      return { resource: JSON.stringify(asked.input) } as unknown as Classified;
+      const touched = Array.from({ length: parts }, () => ({ path: "/a/x", mode: "read" }));
+      const found = { command: null, touched, signals: [] as string[] };
+      return { ...found, resource: JSON.stringify(asked.input) } as unknown as Classified;
     },
     () => nowMs,
   );
@@ -82,6 +84,18 @@ describe("classifications that are remembered", () => {
     classify(long, policy);
     classify(long, policy);
     expect(made).toHaveLength(2);
+  });
+
+  it("are not kept when a short text names very much", () => {
+    for (const [parts, count] of [
+      [64, 1],
+      [65, 2],
+    ] as const) {
+      const { classify, made } = remembering(0, parts);
+      classify(request, policy);
+      classify(request, policy);
+      expect(made).toHaveLength(count);
+    }
   });
 
   it("are bounded: of very many, the last ones are kept", () => {

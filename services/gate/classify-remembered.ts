@@ -3,8 +3,10 @@ import type { Policy } from "./policy/policy.ts";
 
 /** Agents repeat themselves within minutes; a generation is what is asked in that time. */
 const generationMax = 512;
-/** A longer call is seldom asked twice, and what is kept has to stay small: two generations of these are some MiB. */
+/** A longer call is seldom asked twice, and what is kept has to stay small. */
 const keyMaxChars = 2_048;
+/** A short text can name very much: what is kept has at most so many commands, paths and signals. */
+const partsMax = 64;
 /** What took longer is judged by its time too, each time anew. */
 const rememberedMaxMs = 5;
 
@@ -38,7 +40,7 @@ export function createRememberingClassify(classify: Classify, monotonicMs: () =>
     if (classified === undefined) {
       const startedMs = monotonicMs();
       classified = classify(asked, policy);
-      if (monotonicMs() - startedMs > rememberedMaxMs) return classified;
+      if (monotonicMs() - startedMs > rememberedMaxMs || countParts(classified) > partsMax) return classified;
     }
     if (memory.young.size >= generationMax) {
       memory.old = memory.young;
@@ -48,6 +50,9 @@ export function createRememberingClassify(classify: Classify, monotonicMs: () =>
     return classified;
   };
 }
+
+const countParts = ({ command, touched, signals }: Classified): number =>
+  (command?.commands.length ?? 0) + touched.length + signals.length;
 
 function toAsked({ tool, tool_alias: alias, input, working_directory: folder }: AskedCall): AskedCall {
   return {
