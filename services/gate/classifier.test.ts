@@ -268,6 +268,20 @@ describe("a command", () => {
   });
 
   it.each([
+    ["cat", 60, "code.workspace"],
+    ["cat", 70, "command.unbound"],
+    ["echo", 260, "command.unbound"],
+  ])("binds no code where more spellings climb than are looked at: %s of %d", (program, count, expected) => {
+    const many = Array.from({ length: count }, (_, at) => `a${String(at)}/../b${String(at)}`).join(" ");
+    const signals = shell(`${program} ${many}; node link/../x.js`).signals.filter((signal) =>
+      /^(?:code\.workspace|command\.unbound)$/.test(signal),
+    );
+    expect(signals).toEqual([expected]);
+    const same = `${program} ${"a/../b ".repeat(count)}; node link/../x.js`;
+    expect(shell(same).signals).toContain("code.workspace");
+  });
+
+  it.each([
     ["/project/x.js", "/elsewhere/x.js", "command.unbound"],
     ["/project/x.js", "/project/lib/x.js", "code.workspace"],
     ["/project/.venv/bin/python", "/usr/bin/python3.11", "code.workspace"],

@@ -1,4 +1,4 @@
-import { isInside } from "./classify-paths.ts";
+import { climbsMax, isInside } from "./classify-paths.ts";
 import { toGitCall } from "./shell/git-words.ts";
 import { toKnownName } from "./shell/full-words.ts";
 import type { OpaqueReason, ParsedCommand, SimpleCommand, WrittenPath } from "./shell/parsed-command.ts";
@@ -18,13 +18,18 @@ export interface CodePlace {
 export function toCodeSignals(command: ParsedCommand, place: CodePlace): string[] {
   const signals = new Set<string>();
   const changed = toChanges(command);
+  const climbs = command.climbs ?? [];
   const climbed = new Set(
-    (command.climbs ?? []).flatMap(({ path, spelled }) =>
-      place.realPaths?.get(spelled) === undefined ? [] : [path],
-    ),
+    climbs.flatMap(({ path, spelled }) => (place.realPaths?.get(spelled) === undefined ? [] : [path])),
   );
+  // Where a spelling leads at which nobody looks, nobody knows: it could be that of the code.
+  const isLookedAt = climbs.length <= climbsMax;
   for (const reason of command.opaque)
-    signals.add(isBound(reason, place, changed, climbed) ? "code.workspace" : "command.unbound");
+    signals.add(
+      isBound(reason, place, changed, isLookedAt ? climbed : "too-many")
+        ? "code.workspace"
+        : "command.unbound",
+    );
   return [...signals];
 }
 
@@ -32,8 +37,9 @@ function isBound(
   { kind, files }: OpaqueReason,
   place: CodePlace,
   changed: Changes,
-  climbed: ReadonlySet<string>,
+  climbed: ReadonlySet<string> | "too-many",
 ): boolean {
+  if (climbed === "too-many") return false;
   if (kind !== "script_file" && kind !== "local_program") return false;
   if (files === undefined || files.length === 0) return false;
   return files.every(

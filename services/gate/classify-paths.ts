@@ -79,6 +79,9 @@ export function resolvePath(
   return toFileName(resolveNamedPath(workingDirectory, path));
 }
 
+/** Most spellings of one call whose way over links is looked at. */
+export const climbsMax = 64;
+
 /** A path that climbs out of a name, as it is spelled: where the name is a link it leads elsewhere. Undefined: it does not. */
 export function toClimb(workingDirectory: string | undefined, path: string): Climb | undefined {
   if (path.length > pathMaxChars || isWindowsPath(path) || path.startsWith("~")) return undefined;

@@ -1,6 +1,6 @@
 import { readCommand } from "./classify-command.ts";
 import type { ParseCommand } from "./classify-command.ts";
-import { isInside, isNoFile, resolvePath, toExcess, toPatchPaths } from "./classify-paths.ts";
+import { climbsMax, isInside, isNoFile, resolvePath, toExcess, toPatchPaths } from "./classify-paths.ts";
 import type { PatchPath } from "./classify-paths.ts";
 import { nothingRead, toDistinct } from "./classify-reading.ts";
 import type { Reading } from "./classify-reading.ts";
@@ -39,9 +39,6 @@ export type Reader = {
 
 /** Most commands of one call whose SQL is parsed; what further ones do is opaque. */
 const sqlCommandsMax = 64;
-
-/** Most spellings of one call whose way over links is looked at. */
-const climbsMax = 64;
 
 /** What a call runs in a shell, and touches by it. */
 export function readShell(

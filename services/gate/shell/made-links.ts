@@ -5,13 +5,19 @@ import type { Directories } from "./paths.ts";
 
 const MAX_LINKS = 64;
 const MAX_HOPS = 8;
+const MAX_CLIMBS = 256;
 /** Longest path of Linux, in characters. */
 const MAX_PATH = 4_096;
 
 /** The links that a text makes, and where paths lead through them; null: to what the text does not say. */
 export class MadeLinks {
   private readonly targets = new Map<string, string | null>();
-  private readonly climbs: { readonly directory: string; readonly text: string }[] = [];
+  private readonly noted = new Map<string, { readonly directory: string; readonly text: string }>();
+  private areClimbsCut = false;
+
+  private get climbs(): { readonly directory: string; readonly text: string }[] {
+    return [...this.noted.values()];
+  }
 
   /** Takes in a command that may make links: `ln`, `cp -s`, `cp -l`. */
   note(program: string, args: readonly Word[], directories: Directories): void {
@@ -43,18 +49,25 @@ export class MadeLinks {
   noteClimb(word: Word, directories: Directories): void {
     // The kernel takes no longer path; and the pattern is quadratic in the length of a name.
     if (word.kind !== "literal" || word.text.length > MAX_PATH || !word.text.includes("/..")) return;
-    if (!/[^/.][^/]*\/+\.\./.test(word.text) || this.climbs.length > 256) return;
-    for (const directory of directories ?? []) this.climbs.push({ directory, text: word.text });
+    if (!/[^/.][^/]*\/+\.\./.test(word.text)) return;
+    for (const directory of directories ?? []) {
+      const key = `${directory}\0${word.text}`;
+      if (this.noted.size < MAX_CLIMBS) this.noted.set(key, { directory, text: word.text });
+      else if (!this.noted.has(key)) this.areClimbsCut = true;
+    }
   }
 
-  /** Paths that were spelled with a way up behind a name, by what they are as text: a link on the disk leads elsewhere. */
+  /**
+   * Paths that were spelled with a way up behind a name, by what they are as text: a link on the disk leads elsewhere.
+   * Of a text with more than are kept, all that are: so many that nobody looks at each, and nothing of it is bound.
+   */
   toClimbs(paths: ReadonlySet<string>): { readonly path: string; readonly spelled: string }[] {
     return this.climbs
       .map(({ directory, text }) => ({
         path: resolvePath(directory, text),
         spelled: text.startsWith("/") ? text : `${directory}/${text}`,
       }))
-      .filter(({ path, spelled }) => paths.has(path) && spelled.length <= MAX_PATH);
+      .filter(({ path, spelled }) => this.areClimbsCut || (paths.has(path) && spelled.length <= MAX_PATH));
   }
 
   get isEmpty(): boolean {
