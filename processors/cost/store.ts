@@ -22,6 +22,7 @@ export async function addCharges(tx: Transaction, all: readonly Charge[]): Promi
     await tx.query("SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' corrections', 0))");
   }
   const keyed = charges.filter(({ usage }) => usage.call_key !== null);
+  await holdCalls(tx, keyed);
   const contested = keyed.length === 0 ? new Set<string>() : await findContested(tx, keyed);
   const rows = charges.map(({ usage }) =>
     toColumns(usage, usage.call_key === null || !contested.has(keyOf(usage))),
@@ -59,6 +60,23 @@ export async function addCharges(tx: Transaction, all: readonly Charge[]): Promi
       )),
     );
   return movements;
+}
+
+/**
+ * Two transactions, such as one of the host and one of a redrive, do not write reports of one call at the same time: each
+ * would find its own the only one. A call belongs to one goal, so that goals are held, which are fewer.
+ * INVARIANT: test/integration/cost-commands.test.ts "lets one of two reports of a call count when two transactions book them".
+ */
+async function holdCalls(tx: Transaction, keyed: readonly Charge[]): Promise<void> {
+  const goals = new Set(keyed.map(({ usage }) => clean(`${usage.tenant_id}/${usage.correlation_id}`)));
+  if (goals.size === 0) return;
+  await tx.query({
+    name: "cost-hold-calls",
+    // 1668248436 names the class of these locks. In one order, so that two never wait for each other.
+    text: `SELECT pg_advisory_xact_lock(1668248436, k.h)
+      FROM (SELECT DISTINCT hashtext(current_schema() || '/' || goal) AS h FROM unnest($1::text[]) AS goal ORDER BY 1) AS k`,
+    values: [[...goals]],
+  });
 }
 
 /** Calls of which more than one row is told, in the batch or before it. */

@@ -31,6 +31,7 @@ import type { Database } from "../../services/platform/postgres.ts";
 import { openDatabase } from "../../services/platform/postgres.ts";
 import type { TestDatabase } from "../harness/database.ts";
 import { createTestDatabase } from "../harness/database.ts";
+import { eventually } from "../harness/eventually.ts";
 import { memoryCodec } from "../harness/memory-codec.ts";
 
 const list = (models: string) =>
@@ -145,6 +146,21 @@ async function book(events: readonly Envelope[]): Promise<void> {
     await cost.apply(tx, changes);
   });
 }
+/** A call as one of its reporters tells it. */
+const reported = (claim: bigint | null, at = "12:00:00"): Envelope => {
+  const event = model("unheard-of", 250_000n);
+  const summary = { ...event.redacted_summary, model_call_id: "api:1", cost_micros: claim };
+  const recordedAt = Date.parse(`${today}T${at}Z`);
+  return { ...event, recorded_at: recordedAt, redacted_summary: summary } as unknown as Envelope;
+};
+const countedMicros = async (): Promise<bigint[]> => {
+  const found = await owned((owner) =>
+    owner.query<{ amount_micros: bigint }>(
+      "SELECT amount_micros FROM cost.usage WHERE is_counted ORDER BY amount_micros",
+    ),
+  );
+  return found.rows.map((row) => row.amount_micros);
+};
 async function said(): Promise<Envelope[]> {
   const owner = openDatabase({ url: database.url, applicationName: "cost-test", maxConnections: 1 });
   const found = await owner.query<{ payload: Buffer }>("SELECT payload FROM outbox.events ORDER BY seq");
@@ -275,6 +291,29 @@ describe("fabric cost", () => {
       2,
       expect.stringMatching(/prices\.yaml:3: `large` is valid while/),
     ]);
+  });
+});
+
+describe("the ledger", () => {
+  it("lets one of two reports of a call count when two transactions book them", async () => {
+    const first = reported(700n);
+    let second: Promise<void> = Promise.resolve();
+    let isOver = false;
+    await host.transaction(async (tx) => {
+      await cost.apply(tx, cost.project(first, { topic: first.type, partition: 0, offset: 0n }));
+      second = book([reported(700n)]).finally(() => (isOver = true));
+      await owned((owner) =>
+        eventually(async () => {
+          const waiting = await owner.query(
+            `SELECT FROM pg_locks WHERE NOT granted AND pid IN (SELECT pid FROM pg_stat_activity
+              WHERE datname = current_database())`,
+          );
+          return isOver || waiting.rows.length > 0;
+        }),
+      );
+    });
+    await second;
+    expect(await countedMicros()).toEqual([700n]);
   });
 });
 
