@@ -10,8 +10,9 @@ import { toCarriedWords, toIntents } from "./shell/command-intents.ts";
 import { runsElsewhere } from "./shell/code-elsewhere.ts";
 import type { DeclaredPrograms } from "./shell/declared-programs.ts";
 import { listsEnvironment, startsAgent } from "./shell/environment-list.ts";
-import { laysTreeOver } from "./shell/git-words.ts";
+import { laysTreeOver, toGitCall } from "./shell/git-words.ts";
 import { toSecretCandidates } from "./shell/glob-candidates.ts";
+import { onlyLooksAtPatch } from "./shell/looks-only.ts";
 import type { ParsedCommand, SimpleCommand, WrittenPath } from "./shell/parsed-command.ts";
 import {
   isForkBomb,
@@ -140,9 +141,6 @@ function globsHiddenFiles({ commands, assignments, reads }: ParsedCommand): bool
   return isSet && reads.some((path) => /\/[*?[]/.test(path));
 }
 
-/** Words after which nothing is applied that was not there before. */
-const LOOKS_ONLY =
-  /^--(?:help|version|check|stat|numstat|summary|dry-run|abort|continue|skip|quit|show-current-patch)$/;
 const patchPrograms = /^(?:apply_?patch|patch|git)$/;
 
 /** Text of a patch that a command applies; null: it applies one that is not in the text. Undefined: it applies none. */
@@ -150,11 +148,18 @@ function toPatchText(command: SimpleCommand): string | null | undefined {
   if (!patchPrograms.test(command.program)) return undefined;
   const words = command.argv.map((word) => (word.kind === "literal" ? word.text : null));
   if (command.program === "git" && !words.some((word) => word === "apply" || word === "am")) return undefined;
-  if (words.some((word) => LOOKS_ONLY.test(word ?? ""))) return undefined;
+  if (onlyLooksAtPatch(command) || isOtherLook(command, words)) return undefined;
   const own = command.program.startsWith("apply") ? words[0] : undefined;
   if (own !== undefined) return own;
   return command.inputText?.kind === "literal" ? command.inputText.text : null;
 }
+
+/** `git show --stat apply`, `apply_patch --help`: no patch at all. */
+const isOtherLook = ({ program, argv }: SimpleCommand, words: readonly (string | null)[]): boolean =>
+  program === "git"
+    ? !/^(?:apply|am)$/.test(toGitCall(argv)?.verb ?? "apply") &&
+      words.some((word) => /^--(?:help|stat|numstat|summary)$/.test(word ?? ""))
+    : program !== "patch" && /^--(?:help|version)$/.test(words[0] ?? "");
 
 function toPatches(command: SimpleCommand, home: string | undefined): PatchPath[] {
   const text = toPatchText(command);

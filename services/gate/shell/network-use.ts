@@ -1,3 +1,5 @@
+import { toGitCall } from "./git-words.ts";
+import { onlyLooksAtPatch } from "./looks-only.ts";
 import { scanAllOptions } from "./options.ts";
 import type { ParsedCommand, Risk, SimpleCommand, Word } from "./parsed-command.ts";
 
@@ -99,14 +101,12 @@ export function unpacksFetched({ commands }: ParsedCommand): boolean {
 }
 
 /** `tar t`, `git apply --check`: what comes is only looked at. */
-const onlyLooks = ({ program, argv }: SimpleCommand): boolean => {
+const onlyLooks = (command: SimpleCommand): boolean => {
+  const { program, argv } = command;
   const words = argv.map(toText);
   if (program === "git")
-    return (
-      !/^(?:apply|am)$/.test(words[0] ?? "") ||
-      words.some((word) => /^--(?:check|stat|numstat|summary)$/.test(word))
-    );
-  if (program === "patch") return words.includes("--dry-run");
+    return !/^(?:apply|am)$/.test(toGitCall(argv)?.verb ?? "apply") || onlyLooksAtPatch(command);
+  if (program === "patch") return onlyLooksAtPatch(command);
   return /tar$/.test(program)
     ? words.some((word) => /^-?[A-Za-z]*t[A-Za-z]*$/.test(word) || /^--(?:list|to-stdout)$/.test(word)) &&
         !words.some((word) => /^-?[A-Za-z]*x/.test(word))

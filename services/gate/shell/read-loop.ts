@@ -22,14 +22,20 @@ export function toReadNames(
   const rest = script.source.replace(head[0], " ");
   if (SETS.test(rest) || new RegExp(`(?:^|[^\\w$])${name}\\+?=|\\b(?:for|select)\\s+${name}\\b`).test(rest))
     return undefined;
+  // Without `-r` a backslash of the input goes away, and may join lines: what is read is not what the text shows.
+  const isRaw = /\s-(?:r|rd)\b/.test(head[0]);
+  const isKept = (value: string): boolean => isRaw || !value.includes("\\");
   if (stdin.names !== undefined) {
     const values = stdin.names.map((word) =>
       word.kind === "literal" ? word.text : word.reason === "glob" ? (word.glob ?? word.source) : undefined,
     );
     const known = values.filter((value) => value !== undefined);
-    return known.length === values.length && known.length <= MAX_NAMES ? { name, values: known } : undefined;
+    return known.length === values.length && known.length <= MAX_NAMES && known.every(isKept)
+      ? { name, values: known }
+      : undefined;
   }
   if (stdin.text?.kind === "literal") {
+    if (!isKept(stdin.text.text)) return undefined;
     const values = stdin.text.text.split("\n").map((line) => line.trim());
     return values.length <= MAX_NAMES ? { name, values: values.filter((line) => line !== "") } : undefined;
   }
