@@ -1,5 +1,6 @@
 import { climbsMax, isInside } from "./classify-paths.ts";
 import { toGitCall } from "./shell/git-words.ts";
+import { fetchesTree } from "./shell/network-use.ts";
 import { toKnownName } from "./shell/full-words.ts";
 import type { OpaqueReason, ParsedCommand, SimpleCommand, WrittenPath } from "./shell/parsed-command.ts";
 import { PROGRAM_TABLE, SYSTEM_DIRECTORIES } from "./shell/program-table.ts";
@@ -76,7 +77,16 @@ interface Changes {
 const KEEPS_CONTENT = /^(?:chmod|chown|chgrp|touch|mkdir|chattr)$/;
 /** Subcommands of git that bring other files into the work tree. */
 const CHANGES_TREE =
-  /^(?:am|apply|checkout|checkout-index|cherry-pick|merge|pull|rebase|read-tree|reset|restore|revert|stash|switch)$/;
+  /^(?:am|apply|checkout|checkout-index|cherry-pick|clean|merge|mv|pull|rebase|read-tree|reset|restore|revert|rm|stash|subtree|switch)$/;
+/** Those whose first word says whether they only tell. */
+const TELLS: ReadonlyMap<string, RegExp> = new Map([
+  ["bisect", /^(?:help|log|terms|view|visualize)$/],
+  ["lfs", /^(?:env|locks|logs|ls-files|status|track|version)$/],
+  ["sparse-checkout", /^list$/],
+  ["submodule", /^(?:status|summary)$/],
+  ["svn", /^(?:blame|find-rev|info|log|propget|proplist)$/],
+  ["worktree", /^list$/],
+]);
 
 function toChanges({ commands, writes }: ParsedCommand): Changes {
   return {
@@ -88,7 +98,15 @@ function toChanges({ commands, writes }: ParsedCommand): Changes {
 function changesTree({ program, argv, where }: SimpleCommand): boolean {
   if (where !== "here") return false;
   if (/^(?:patch|apply_?patch)$/.test(program)) return true;
-  return program === "git" && CHANGES_TREE.test(toGitCall(argv)?.verb ?? "");
+  if (fetchesTree({ program, argv })) return true;
+  const call = program === "git" ? toGitCall(argv) : undefined;
+  if (call?.verb === undefined) return false;
+  if (CHANGES_TREE.test(call.verb))
+    return !call.rest.some((word) => word.kind === "literal" && /^--(?:cached|dry-run)$/.test(word.text));
+  const tells = TELLS.get(call.verb);
+  const first = call.rest[0];
+  if (tells === undefined || (first === undefined && call.verb !== "bisect")) return false;
+  return first?.kind !== "literal" || !tells.test(first.text);
 }
 
 const isChanged = (file: string, { writes, isTreeChanged }: Changes): boolean =>

@@ -1,5 +1,7 @@
 import type { SimpleCommand, Word } from "./parsed-command.ts";
+import { hasName } from "./options.ts";
 import { resolvePath } from "./paths.ts";
+import { INTERPRETERS } from "./program-table.ts";
 
 /** Options that say in which folder, or by which file, a build or a test runs. */
 const POINTS =
@@ -10,12 +12,44 @@ const SYSTEM =
 
 /** Whether a build, a test or another program of the workspace's code takes code or settings from another place. */
 export function runsElsewhere(command: SimpleCommand, isInside: (path: string) => boolean): boolean {
-  if (command.risk !== "project_code" || command.where !== "here") return false;
+  const isOwnCode = command.risk === "project_code";
+  if (command.where !== "here" || !(isOwnCode || findsCode(command))) return false;
   const folders = command.folders ?? (command.cwd === undefined ? [] : [command.cwd]);
   if (folders.length === 0 || !folders.every(isInside)) return true;
-  return command.argv.some((word, at) =>
-    folders.some((folder) => pointsOut(word, command.argv[at - 1], folder, isInside)),
+  return (
+    isOwnCode &&
+    command.argv.some((word, at) =>
+      folders.some((folder) => pointsOut(word, command.argv[at - 1], folder, isInside)),
+    )
   );
+}
+
+/** Whether an interpreter looks in its folder for code that no word names by its path: `--test`, `-m name`, `-r name`, `-M:x`. */
+function findsCode({ program, risk, argv }: SimpleCommand): boolean {
+  const shape = INTERPRETERS.get(program) ?? INTERPRETERS.get(program.replace(/[\d.]+$/, ""));
+  if (risk !== "interpreter" || shape === undefined) return false;
+  for (let at = 0; at < argv.length; at += 1) {
+    const word = argv[at];
+    // What is not known may name a file, and is judged as such.
+    if (word?.kind !== "literal" || !word.text.startsWith("-") || hasName(shape.queries, word.text))
+      return false;
+    const name = /^--[\w-]+/.exec(word.text)?.[0] ?? word.text;
+    if (shape.tasks?.test(word.text) === true || name === "--test" || name === "--run") return true;
+    if (shape.module !== undefined && /^-[bBdEhiIOqsSuvxP]*m/.test(word.text)) return true;
+    // Ruby and perl look in folders of their own.
+    if (shape.language === "javascript" && namesModule(name, word.text, argv[at + 1], shape.loads))
+      return true;
+    if (hasName(shape.values, word.text) || hasName(shape.loads, word.text)) at += 1;
+  }
+  return false;
+}
+
+function namesModule(name: string, text: string, next: Word | undefined, loads: string | undefined): boolean {
+  const isShort = /^-r./.test(text);
+  if (!isShort && !hasName(loads, name)) return false;
+  const attached = isShort ? text.slice(2) : /=([\s\S]*)$/.exec(text)?.[1];
+  const module = attached ?? (next?.kind === "literal" ? next.text : "");
+  return name !== "--env-file" && !/^(?:[./]|node:|$)/.test(module);
 }
 
 function pointsOut(

@@ -86,12 +86,23 @@ export function runsFetched({ commands, writes, operands }: ParsedCommand): bool
     from === -1 ? [] : commands.slice(from + 1).filter((command) => mayRun(command));
   if (later(first).some(({ input }) => input === "pipe")) return true;
   if (later(cloned).some(({ risk, program }) => risk === "project_code" || program === "docker")) return true;
+  const brought = commands.findIndex(fetchesTree);
+  if (later(brought).some(({ risk }) => risk === "project_code" || risk === "interpreter")) return true;
   if (first === -1) return false;
   const keeps =
     commands.some(keepsFile) ||
     writes.some(({ by }) => /^(?:>+|>\||&>+|tee|dd)$/.test(by)) ||
     commands.some(unpacks);
   return keeps && (later(first).length > 0 || operands.length > 0);
+}
+
+/** Whether files that somebody else wrote come into the folder: `gh pr checkout 12`, `gh run download 1`. */
+export function fetchesTree({ program, argv }: Pick<SimpleCommand, "program" | "argv">): boolean {
+  if (!/^(?:gh|glab)$/.test(program)) return false;
+  const words = argv.map(toText).filter((text) => !text.startsWith("-"));
+  return words.some((word, at) =>
+    /^(?:(?:pr|mr) checkout|(?:run|release) download)$/.test(`${word} ${words[at + 1] ?? ""}`),
+  );
 }
 
 /** Whether what the line fetches is laid over files through a pipe, unseen. */

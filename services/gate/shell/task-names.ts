@@ -3,8 +3,11 @@ import type { ParsedCommand, SimpleCommand } from "./parsed-command.ts";
 
 /** Programs whose operands name tasks that the workspace defines. */
 const RUNS_TASKS =
-  /^(?:make|gmake|nmake|ninja|just|task|rake|invoke|mage|earthly|gulp|grunt|npm|npx|pnpm|yarn|bun|bunx|composer|gradle|gradlew|mvn|mvnw|ant|sbt|lein|mix|nx|turbo|lerna|rush|tox|nox|hatch|pdm|poe|deno|bazel|pants)$/;
-const HAS_VERBS = /^(?:npm|pnpm|npx|bunx|deno|hatch|pdm|bazel|composer)$/;
+  /^(?:make|gmake|nmake|ninja|just|task|rake|invoke|mage|earthly|gulp|grunt|npm|npx|pnpm|yarn|bun|bunx|composer|gradle|gradlew|mvn|mvnw|ant|sbt|lein|mix|nx|turbo|lerna|rush|tox|nox|hatch|pdm|poe|deno|bazel|pants|mise)$/;
+/** Runners whose first word is the name of a package. */
+const NAMES_PACKAGE = /^(?:npx|bunx)$/;
+/** Verbs of their own that have such a name: rules of their own speak of those, and `pnpm deploy` only lays out a folder. */
+const OWN_VERBS = /^(?:(?:npm|pnpm|deno|hatch|pdm) publish|pnpm deploy)$/;
 const NAMES =
   "(?:(?:un|re)?deploy(?:ment)?|release|publish|promote|rollback|ship|prod|production|destroy|teardown|tear-down|down|nuke|wipe|purge|drop|reset-db|db-reset|upload|push)";
 /** Names that say in front or at their end that what they stand for reaches beyond the workspace, or ends something. */
@@ -20,9 +23,10 @@ export function namesRelease({ commands, opaque }: ParsedCommand): boolean {
 
 function runsRelease({ program, argv }: SimpleCommand): boolean {
   if (!RUNS_TASKS.test(toKnownName(program))) return false;
-  // Their own verbs stand first, and rules of their own speak of those.
-  const [verb] = argv;
-  const tasks = HAS_VERBS.test(program) && verb?.kind === "literal" ? argv.slice(1) : argv;
+  const [first] = argv;
+  const isOwn =
+    first?.kind === "literal" && (NAMES_PACKAGE.test(program) || OWN_VERBS.test(`${program} ${first.text}`));
+  const tasks = isOwn ? argv.slice(1) : argv;
   // What stands behind `--` is for the task.
   const end = tasks.findIndex((word) => word.kind === "literal" && word.text === "--");
   return tasks
