@@ -2,6 +2,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync, 
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+// JSON is YAML too.
+import { parse } from "yaml";
 import { runtimeRooms } from "../../services/app/runtime-rooms.ts";
 import type { RuntimeRoom } from "../../services/platform/runtime-room.ts";
 import { applyChanges } from "../../services/install/config-files.ts";
@@ -43,12 +45,18 @@ const pathsOf = (room: RuntimeRoom): readonly string[] =>
     .edits(toTarget(requestOf(room)))
     .map(({ path }) => path)
     // Files of the client; what lies in our own folder is nobody else's.
-    .filter((path) => !path.includes("/.fabric/"));
+    .filter((path) => !/\/\.fabric\/|\/policy-hook-fabric\//.test(path));
+
+/** Settings of somebody else, as no printer would lay them out. */
+function toOddText(path: string): string {
+  if (path.endsWith(".json")) return '{ "x":1,\n\n  "hooks":{} }';
+  if (path.endsWith(".yaml")) return "x:   1   # mine\n\nhooks: {}\n";
+  return "a=1   # mine\n\n[features]\nx = true\n";
+}
 
 describe.each([...runtimeRooms])("an installation for %s", (_name, room) => {
   it("changes nothing the second time, and ends to the byte as it was", async () => {
-    const odd = { json: '{ "x":1,\n\n  "hooks":{} }', toml: "a=1   # mine\n\n[features]\nx = true\n" };
-    for (const path of pathsOf(room)) write(path, path.endsWith(".json") ? odd.json : odd.toml);
+    for (const path of pathsOf(room)) write(path, toOddText(path));
     await install(requestOf(room));
     const again = await install(
       requestOf(room, { token: "another-token", form: room.setup.forms[1] ?? room.setup.forms[0] }),
@@ -58,17 +66,16 @@ describe.each([...runtimeRooms])("an installation for %s", (_name, room) => {
     );
     expect(third.changes.every(({ before, after }) => before === after)).toBe(true);
     await applyChanges(await planUninstall(room, again.target));
-    for (const path of pathsOf(room))
-      expect(readFileSync(path, "utf8")).toBe(path.endsWith(".json") ? odd.json : odd.toml);
+    for (const path of pathsOf(room)) expect(readFileSync(path, "utf8")).toBe(toOddText(path));
   });
 
   it("leaves no file where there was none, and what others wrote since", async () => {
     const { target } = await install(requestOf(room));
     const [first = ""] = pathsOf(room);
-    const settings = JSON.parse(readFileSync(first, "utf8")) as object;
+    const settings = parse(readFileSync(first, "utf8")) as object;
     writeFileSync(first, JSON.stringify({ ...settings, theirs: true }));
     await applyChanges(await planUninstall(room, target));
-    expect(JSON.parse(readFileSync(first, "utf8"))).toEqual({ theirs: true });
+    expect(parse(readFileSync(first, "utf8"))).toEqual({ theirs: true });
     for (const path of pathsOf(room).slice(1)) expect(existsSync(path)).toBe(false);
   });
 

@@ -52,6 +52,7 @@ function edits(target: InstallTarget): readonly FileEdit[] {
       path,
       toInstalled: (before) => edit(before, [...others(before), pluginName]),
       toRemoved(text) {
+        if (!toEnabled(text, path).includes(pluginName)) return text;
         const left = edit(text, others(text));
         const settings: unknown = parse(left);
         return settings === null || (isJsonObject(settings) && Object.keys(settings).length === 0)

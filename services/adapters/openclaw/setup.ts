@@ -56,7 +56,8 @@ function withoutPlugin(settings: Settings, folder: string): Settings {
     load: filled({ ...load, paths: listAt(load, "paths").filter((one) => one !== folder) }),
     entries,
   });
-  return filled({ ...settings, plugins: Object.keys(left).length === 0 ? {} : { enabled, ...left } });
+  const { plugins: _before, ...others } = settings;
+  return Object.keys(left).length === 0 ? others : { ...others, plugins: { enabled, ...left } };
 }
 
 function edits(target: InstallTarget): readonly FileEdit[] {
