@@ -293,12 +293,12 @@ describe("a price list", () => {
 });
 
 describe("cost", () => {
-  it("adds a batch in three statements: calls that are known, usage, entries", async () => {
+  it("adds a batch in four statements: the lock of its goals, calls that are known, usage, entries", async () => {
     const { statements, emissions } = await given(createCost({ prices, budgets: [] })).when(
       model({ input_tokens: 1_000_000n }),
       tool(),
     );
-    expect(statements).toHaveLength(3);
+    expect(statements).toHaveLength(4);
     expect(emissions).toEqual([]);
   });
 });

@@ -154,7 +154,7 @@ function toPatchText(command: SimpleCommand): string | null | undefined {
   return command.inputText?.kind === "literal" ? command.inputText.text : null;
 }
 
-/** `git show --stat apply`, `apply_patch --help`: no patch at all. */
+/** `git show --stat apply`, a patch tool's `--help`: no patch at all. */
 const isOtherLook = ({ program, argv }: SimpleCommand, words: readonly (string | null)[]): boolean =>
   program === "git"
     ? !/^(?:apply|am)$/.test(toGitCall(argv)?.verb ?? "apply") &&
