@@ -67,6 +67,12 @@ export const faultTable = {
   PUBLICATION_UNKNOWN: { kind: "refused", status: 404, exit: 1, text: "there is no such parked event" },
   DESK_UNREACHABLE: { kind: "transient", status: 503, exit: 3, text: "the desk does not answer" },
   COST_UNKNOWN: { kind: "refused", status: 404, exit: 1, text: "the ledger has no such cost" },
+  COST_CORRECTED: {
+    kind: "refused",
+    status: 409,
+    exit: 1,
+    text: "a correction of this name with another content was recorded before",
+  },
   INCIDENT_UNKNOWN: { kind: "refused", status: 404, exit: 1, text: "there is no such incident" },
   INCIDENT_LIFTED: { kind: "refused", status: 409, exit: 1, text: "the incident was lifted before" },
   BREAKER_UNKNOWN: { kind: "refused", status: 404, exit: 1, text: "there is no such trip of the breaker" },

@@ -10,7 +10,7 @@
 -- column calls: calls that ran
 -- column output_tokens: all output
 -- column cached_share: share of the input that was read from a cache
--- column unpriced_calls: calls that the price list had no price for: the sum is too small by them
+-- column unpriced_calls: calls that had no price when they were booked; what a repricing gave them is in the amount, and analytics.cost_unpriced has those that miss one still
 SELECT tenant_id, user_id, model, round(sum(amount_micros) / 1000000.0, 2) AS amount, sum(calls)::bigint AS calls,
   sum(output_tokens)::bigint AS output_tokens,
   round(sum(cached_input_tokens) / nullif(sum(input_tokens), 0), 3) AS cached_share,

@@ -1,5 +1,5 @@
 import type { Budget } from "./budgets.ts";
-import type { BudgetLine } from "./queries.ts";
+import type { BudgetLine } from "./budget-queries.ts";
 
 /** How a budget stands. */
 export type BudgetState = "within" | "soft" | "hard";

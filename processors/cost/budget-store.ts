@@ -23,6 +23,8 @@ interface StateRow {
   readonly period: string;
   readonly spent_micros: bigint;
   readonly is_new: boolean;
+  /** The limits are others than those that it was spent from before. */
+  readonly is_limited_anew: boolean;
 }
 
 /**
@@ -43,7 +45,12 @@ export async function addToBudgets(
       SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[])
       ON CONFLICT (budget_id, tenant_id, scope_id, period) DO UPDATE SET spent_micros = s.spent_micros + excluded.spent_micros,
         soft_micros = excluded.soft_micros, hard_micros = excluded.hard_micros
-      RETURNING budget_id, tenant_id, scope_id, period, spent_micros, xmax = 0 AS is_new`,
+      RETURNING budget_id, tenant_id, scope_id, period, spent_micros, xmax = 0 AS is_new,
+        -- The row as it was when the statement began. Two batches that both find the old limits say one event.
+        NOT EXISTS (SELECT FROM budget_state AS o
+          WHERE (o.budget_id, o.tenant_id, o.scope_id, o.period) = (s.budget_id, s.tenant_id, s.scope_id, s.period)
+            AND o.soft_micros IS NOT DISTINCT FROM s.soft_micros
+            AND o.hard_micros IS NOT DISTINCT FROM s.hard_micros) AS is_limited_anew`,
     values: [
       all.map(({ place }) => place.budget.id),
       all.map(({ place }) => place.tenantId),
@@ -62,7 +69,7 @@ export async function addToBudgets(
     if (sum === undefined) continue;
     // A budget that is new to a period in which something was spent before starts with all of it.
     const after = row.is_new ? await countAll(tx, sum.place) : row.spent_micros;
-    const before = row.is_new ? 0n : after - sum.micros;
+    const before = row.is_new || row.is_limited_anew ? 0n : after - sum.micros;
     isAnyZero ||= after === 0n;
     for (const crossed of findCrossed(sum.place.budget, before, after)) {
       crossings.push({ place: sum.place, ...crossed, spentMicros: after });

@@ -56,7 +56,19 @@ export function createCost({ prices, budgets }: CostSettings): Processor {
 const isClosing = (event: Envelope): event is Envelope<"fabric.cost.closed"> =>
   event.type === "fabric.cost.closed";
 
-/** Once per budget, scope, period and limit: a limit that was raised can be passed again. */
+/**
+ * Names a passed limit: once per budget, scope, period and limit, whoever finds it first, the ledger by what was spent or the
+ * watch by a limit that was lowered. A limit that was raised can be passed again.
+ */
+export function toCrossingKey(
+  budgetId: string,
+  scopeId: string,
+  period: string,
+  { kind, limitMicros }: Pick<Crossing, "kind" | "limitMicros">,
+): string {
+  return JSON.stringify([budgetId, scopeId, period, kind, limitMicros.toString()]);
+}
+
 function toEmission(crossing: Crossing, changes: readonly BookedChange[]): Emission<"fabric.budget.crossed"> {
   const { place, kind, limitMicros, spentMicros } = crossing;
   const { budget, scopeId, period, tenantId } = place;
@@ -69,7 +81,7 @@ function toEmission(crossing: Crossing, changes: readonly BookedChange[]): Emiss
   const cause = (ofTenant.findLast(isCause) ?? ofTenant.at(-1))?.from;
   if (cause === undefined) throw new Error("a limit was passed by no event");
   return {
-    dedupeKey: JSON.stringify([budget.id, scopeId, period, kind, limitMicros.toString()]),
+    dedupeKey: toCrossingKey(budget.id, scopeId, period, crossing),
     cause,
     draft: draft("fabric.budget.crossed", {
       budget_id: budget.id,

@@ -178,6 +178,11 @@ export function findPriceInHindsight<P extends Listed>(
   return pick(prices, name, (one) => covers(one, atMs));
 }
 
+/** Whether a name has a price at any time. */
+export function isListed(prices: readonly Listed[], name: string): boolean {
+  return pick(prices, name, () => true) !== null;
+}
+
 function covers(one: Listed, atMs: EpochMs): boolean {
   return one.validFromMs <= atMs && (one.validToMs === null || atMs < one.validToMs);
 }

@@ -152,43 +152,42 @@ export async function loadBookedCall(tx: Transaction, eventId: string): Promise<
   return found.rows[0] ?? null;
 }
 
-/** Calls that have no price and no entry that repriced them, the oldest first. */
-export async function loadUnpricedCalls(
+/** Models of calls that have no price and no entry that repriced them, and how many calls each has. */
+export async function loadUnpricedModels(
   tx: Transaction,
-  question: { readonly tenantId: string | null; readonly limit: number },
-): Promise<readonly BookedCall[]> {
-  const found = await tx.query<BookedCall>(
-    `SELECT ${bookedColumns} FROM cost.usage AS u
+  tenantId: string | null,
+): Promise<readonly { readonly model: string | null; readonly calls: bigint }[]> {
+  const found = await tx.query<{ model: string | null; calls: bigint }>(
+    `SELECT model, count(*) AS calls FROM cost.usage AS u
       WHERE is_counted AND price_state = 'unpriced' AND ($1::text IS NULL OR tenant_id = $1) AND NOT ${repriced}
-      ORDER BY recorded_at, event_id LIMIT $2`,
-    [question.tenantId, question.limit],
+      GROUP BY model ORDER BY model`,
+    [tenantId],
   );
   return found.rows;
 }
 
-/** A budget in one of its periods. */
-export interface BudgetLine {
-  readonly budget_id: string;
-  readonly tenant_id: string;
-  readonly scope: string;
-  readonly scope_id: string;
-  readonly period: string;
-  readonly spent_micros: bigint;
-  readonly soft_micros: bigint | null;
-  readonly hard_micros: bigint | null;
-}
-
-/** Budgets in the periods that a day belongs to, the fullest first; `isPast`: those alone that passed a limit. */
-export async function loadBudgets(
+/** Calls of some models that have no price and no entry that repriced them, the oldest first, from past one of them on. */
+export async function loadUnpricedCalls(
   tx: Transaction,
-  question: { readonly day: string; readonly tenantId: string | null; readonly isPast?: boolean },
-): Promise<readonly BudgetLine[]> {
-  const found = await tx.query<BudgetLine>(
-    `SELECT budget_id, tenant_id, scope, scope_id, period, spent_micros, soft_micros, hard_micros FROM cost.budget_state
-      WHERE period = ANY (ARRAY[$1, left($1, 7)]) AND ($2::text IS NULL OR tenant_id = $2)
-        AND (NOT $3::boolean OR spent_micros >= least(soft_micros, hard_micros))
-      ORDER BY spent_micros::numeric / coalesce(hard_micros, soft_micros) DESC, budget_id, tenant_id, scope_id`,
-    [question.day, question.tenantId, question.isPast === true],
+  question: {
+    readonly tenantId: string | null;
+    readonly models: readonly string[];
+    readonly after: Pick<BookedCall, "recorded_at" | "event_id"> | null;
+    readonly limit: number;
+  },
+): Promise<readonly BookedCall[]> {
+  const found = await tx.query<BookedCall>(
+    `SELECT ${bookedColumns} FROM cost.usage AS u
+      WHERE is_counted AND price_state = 'unpriced' AND ($1::text IS NULL OR tenant_id = $1) AND NOT ${repriced}
+        AND model = ANY ($3::text[]) AND ($4::timestamptz IS NULL OR (recorded_at, event_id) > ($4, $5))
+      ORDER BY recorded_at, event_id LIMIT $2`,
+    [
+      question.tenantId,
+      question.limit,
+      question.models,
+      question.after?.recorded_at ?? null,
+      question.after?.event_id ?? null,
+    ],
   );
   return found.rows;
 }

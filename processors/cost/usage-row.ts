@@ -17,6 +17,9 @@ export type CostEvent = Envelope<(typeof costTypes)[number]>;
  */
 export type PriceState = "listed" | "reported" | "unpriced" | "unmeasured" | "free" | "correction";
 
+/** The cause of a correction that prices a call for which a price came later; it counts with that call. */
+export const repricedCause = "repriced";
+
 /** How a row was priced. */
 export interface Pricing {
   readonly state: PriceState;

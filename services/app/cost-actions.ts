@@ -1,15 +1,9 @@
 import { toAccount } from "../../processors/cost/account.ts";
 import { toDecimal } from "../../processors/cost/money.ts";
-import type { BookedCall, BudgetLine, CostDimension } from "../../processors/cost/queries.ts";
-import {
-  costDimensions,
-  loadBudgets,
-  loadCostReport,
-  loadUnpricedCalls,
-} from "../../processors/cost/queries.ts";
-import type { ModelPrice } from "../../processors/cost/prices.ts";
-import { findPriceInHindsight } from "../../processors/cost/prices.ts";
-import { toTokenAmounts } from "../../processors/cost/words.ts";
+import type { BudgetLine } from "../../processors/cost/budget-queries.ts";
+import { loadBudgets } from "../../processors/cost/budget-queries.ts";
+import type { BookedCall, CostDimension } from "../../processors/cost/queries.ts";
+import { costDimensions, loadCostReport } from "../../processors/cost/queries.ts";
 import { Fault } from "../../schemas/faults.ts";
 import type { Actions, Common } from "../cli/actions.ts";
 import { toTable } from "../cli/report.ts";
@@ -20,6 +14,7 @@ import type { Database } from "../platform/postgres.ts";
 import { toReportPeriod } from "./cost-period.ts";
 import { renderCostReport } from "./cost-text.ts";
 import { monthActions } from "./cost-month-actions.ts";
+import { repriceActions } from "./cost-reprice-actions.ts";
 import { callDesk } from "./gate-client.ts";
 import { loadCostSettings } from "./load-processors.ts";
 import { operatorToken } from "./operator-token.ts";
@@ -66,9 +61,18 @@ export function costActions(place: Place, configOf: (common: Common) => Promise<
     },
     async costBudgets(common, { tenant }) {
       const day = new Date(systemClock.nowMs()).toISOString().slice(0, 10);
-      const lines = await withAuditor(await configOf(common), (database) =>
+      const config = await configOf(common);
+      const { budgets } = await loadCostSettings(config, place);
+      const known = await withAuditor(config, (database) =>
         loadBudgets(database, { day, tenantId: tenant ?? null }),
       );
+      // By the limits of the file as it is now: a limit that was changed holds before anything is spent again.
+      const lines = known.map((line) => {
+        const budget = budgets.find((one) => one.id === line.budget_id);
+        return budget === undefined
+          ? line
+          : { ...line, soft_micros: budget.softMicros, hard_micros: budget.hardMicros };
+      });
       const isOver = lines.some((one) => one.hard_micros !== null && one.spent_micros >= one.hard_micros);
       return { json: lines, text: renderBudgets(common.screen, lines), exit: isOver ? 1 : 0 };
     },
@@ -102,68 +106,12 @@ export function costActions(place: Place, configOf: (common: Common) => Promise<
       return { json: done, text: `booked ${toDecimal(BigInt(amount))} USD; the ledger has it in a moment` };
     },
     ...monthActions(configOf, withAuditor, roleHint),
-    async costReprice(common, { tenant, limit, dryRun, tokenFile }) {
-      const config = await configOf(common);
-      const { prices } = await loadCostSettings(config, place);
-      const calls = await withAuditor(config, (database) =>
-        loadUnpricedCalls(database, { tenantId: tenant ?? null, limit }),
-      );
-      const priced = calls.flatMap((call) => {
-        const micros = toHindsight(call, prices.models);
-        return micros === null ? [] : [{ call, micros }];
-      });
-      const tenants = new Set(priced.map(({ call }) => call.tenant_id));
-      if (tenants.size > 1)
-        throw new Fault("USAGE", `name a tenant with --tenant: ${[...tenants].join(", ")}`);
-      const [tenantId] = tenants;
-      if (!dryRun && tenantId !== undefined) {
-        const token = await operatorToken(config, common, { roles: ["admin"], tokenFile, tenant: tenantId });
-        for (const { call, micros } of priced) {
-          common.signal.throwIfAborted();
-          await callDesk(config, {
-            method: "POST",
-            path: "/v1/cost/corrections",
-            token,
-            roleHint,
-            body: {
-              // Named after the call: a second run, or two at once, book it once.
-              correction_id: `reprice:${call.event_id}`,
-              corrects_event_id: call.event_id,
-              amount_micros: Number(micros),
-              cause: "repriced",
-            },
-          });
-        }
-      }
-      const total = priced.reduce((sum, one) => sum + one.micros, 0n);
-      const left = calls.length - priced.length;
-      const word = dryRun ? "would be booked" : "are booked";
-      return {
-        json: { repriced: priced.length, amount_micros: total, without_price: left, dry_run: dryRun },
-        text: `${String(priced.length)} calls ${word} with ${toDecimal(total)} USD; ${String(left)} have no price still`,
-      };
-    },
+    ...repriceActions(place, configOf, withAuditor, roleHint),
   };
 }
 
 function isDimension(by: string): by is CostDimension {
   return (costDimensions as readonly string[]).includes(by);
-}
-
-/** What a call costs by the list as it is now; null without a price. */
-function toHindsight(call: BookedCall, models: readonly ModelPrice[]): bigint | null {
-  const price = findPriceInHindsight(models, call.model ?? "", call.recorded_at.getTime());
-  if (price === null) return null;
-  const amounts = toTokenAmounts(
-    {
-      uncached: call.uncached_input_tokens,
-      cached: call.cached_input_tokens,
-      written: call.cache_write_tokens,
-      output: call.output_tokens,
-    },
-    price,
-  );
-  return amounts.uncached + amounts.cached + amounts.written + amounts.output;
 }
 
 /** The account of a correction of a call: the same dimensions that the call counts in. */

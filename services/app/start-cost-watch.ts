@@ -2,12 +2,16 @@ import { readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { toBudgetFacts } from "../../processors/cost/budget-facts.ts";
 import type { Budget } from "../../processors/cost/budgets.ts";
-import { findAnomalies, loadBudgets } from "../../processors/cost/queries.ts";
+import { findLowered, loadPassedBudgets } from "../../processors/cost/budget-queries.ts";
+import { toCrossingKey } from "../../processors/cost/cost.ts";
+import { findAnomalies } from "../../processors/cost/queries.ts";
+import type { LoweredLimit } from "../cost-watch/announce-crossings.ts";
 import type { Reporter } from "../cost-watch/report-facts.ts";
 import { startCostWatch } from "../cost-watch/watch.ts";
 import { systemClock } from "../platform/clock.ts";
 import { callGate } from "./gate-client.ts";
 import type { RunningService, Surroundings } from "./wiring.ts";
+import type { Tx } from "../platform/postgres.ts";
 import { codecWhenRegistered, registryOf, serviceDatabase } from "./wiring.ts";
 
 /**
@@ -25,15 +29,11 @@ export async function startCostWatchService(
   const registry = registryOf(config);
   const codec = await codecWhenRegistered(database, registry, log, signal);
   const { reporterTokensDir } = config.cost;
+  const deps = { database, codec, clock: systemClock, environment: config.environment };
   const watch = startCostWatch({
     log,
-    anomalies: {
-      database,
-      codec,
-      clock: systemClock,
-      environment: config.environment,
-      findAnomalies,
-    },
+    anomalies: { ...deps, findAnomalies },
+    crossings: { ...deps, findLowered: (tx, day) => loadLoweredLimits(tx, budgets, day) },
     facts:
       reporterTokensDir === undefined
         ? null
@@ -42,7 +42,7 @@ export async function startCostWatchService(
             loadFacts: async (tenantId, day) =>
               toBudgetFacts(
                 budgets,
-                await loadBudgets(database, { day, tenantId, isPast: true }),
+                await loadPassedBudgets(database, budgets, { day, tenantId }),
                 tenantId,
                 day,
               ),
@@ -71,6 +71,28 @@ export async function startCostWatchService(
       await database.end();
     },
   };
+}
+
+/** Limits that were lowered below what is spent, as the ledger says them when something is spent next. */
+export async function loadLoweredLimits(
+  tx: Tx,
+  budgets: readonly Budget[],
+  day: string,
+): Promise<readonly LoweredLimit[]> {
+  const lines = await loadPassedBudgets(tx, budgets, { day, tenantId: null });
+  return findLowered(budgets, lines).map(({ line, budget, ...crossed }) => ({
+    tenantId: line.tenant_id,
+    dedupeKey: toCrossingKey(budget.id, line.scope_id, line.period, crossed),
+    summary: {
+      budget_id: budget.id,
+      scope: budget.scope,
+      scope_id: line.scope_id,
+      limit_kind: crossed.kind,
+      limit_micros: crossed.limitMicros,
+      spent_micros: line.spent_micros,
+      period: line.period,
+    },
+  }));
 }
 
 const ending = ".token";

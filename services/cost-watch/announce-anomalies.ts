@@ -5,6 +5,7 @@ import { derivedUuid } from "../platform/ids.ts";
 import type { EventEncoder } from "../platform/outbox.ts";
 import { appendOutbox, notifyOutbox, toOutboxRows } from "../platform/outbox.ts";
 import type { Database, Tx } from "../platform/postgres.ts";
+import { watchRuntime } from "./watch-runtime.ts";
 
 /** A scope that spent far more in a day than before. */
 export interface UnusualDay {
@@ -31,9 +32,11 @@ const dayMs = 86_400_000;
 /** A day is judged when it is over by this: the ledger may be behind. */
 const graceMs = 3_600_000;
 
-/** The last UTC day that is over for good. */
-export function lastClosedDay(nowMs: number): string {
-  return new Date(nowMs - graceMs - dayMs).toISOString().slice(0, 10);
+/** The last UTC days that are over for good, the oldest first. */
+export function lastClosedDays(nowMs: number, count: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) =>
+    new Date(nowMs - graceMs - dayMs * (count - index)).toISOString().slice(0, 10),
+  );
 }
 
 /**
@@ -59,13 +62,7 @@ export async function announceAnomalies(deps: AnomalyDeps, day: string): Promise
           recordedAtMs: deps.clock.nowMs(),
           tenantId: one.tenantId,
           environment: deps.environment,
-          runtime: {
-            kind: "fabric",
-            adapter_version: "cost-watch",
-            runtime_version: null,
-            permission_mode: null,
-            sandbox: null,
-          },
+          runtime: watchRuntime,
           correlationId: `cor_${derivedUuid(name)}`,
           origin: "schedule",
         },

@@ -7,7 +7,7 @@ import type { Tx } from "../platform/postgres.ts";
 import type { DeskDeps } from "./desk-deps.ts";
 import { deskRuntime } from "./item-events.ts";
 import type { BookedMonth, MonthStatement } from "./month-statement.ts";
-import { findOpenBefore, toStatement } from "./month-statement.ts";
+import { findOpenBefore, isOutOfOrder, toStatement } from "./month-statement.ts";
 
 const noteMaxChars = 500;
 /** A month can be closed when it is over by this: the ledger may be behind. What comes later still is carried. */
@@ -40,7 +40,7 @@ interface ClosingRow extends Omit<ClosedMonth, "isNew"> {
 
 /**
  * Closes a month: what is booked is stated, as an event, and stands for good. Closed again, it answers what was stated.
- * Throws COST_PERIOD for a month that is not over, or that has an open one before it.
+ * Throws COST_PERIOD for a month that is not over, that has an open one before it, or that is empty and older than a closed one.
  */
 export async function closeMonth(
   deps: DeskDeps & { readonly loadBookedMonths: LoadBookedMonths },
@@ -62,6 +62,9 @@ export async function closeMonth(
     const booked = await deps.loadBookedMonths(tx, one.tenantId);
     const open = findOpenBefore(one.period, booked, stated);
     if (open !== null) throw new Fault("COST_PERIOD", `\`${open}\` is open still; close it first`);
+    if (isOutOfOrder(one.period, stated) && !booked.some(({ period }) => period === one.period)) {
+      throw new Fault("COST_PERIOD", `nothing is booked in \`${one.period}\`, and a newer month is closed`);
+    }
     const statement = toStatement(one.period, booked, stated);
     const told = { ...statement, closed_by: one.by, closed_at: now, isNew: true };
     if (!one.isDryRun) await save(deps, tx, one, told);

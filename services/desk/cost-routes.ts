@@ -88,12 +88,13 @@ export function registerCostRoutes(
       cause,
       by: caller.subject,
     });
-    return reply.code(201).send({
+    return reply.code(done.isNew ? 201 : 200).send({
       event_id: done.eventId,
       correction_id: done.correctionId,
       account: done.account,
       amount_micros,
-      author: caller.subject,
+      author: done.author,
+      is_new: done.isNew,
     });
   });
 }

@@ -21,7 +21,8 @@ export interface MonthStatement extends StatedMonth {
 
 /**
  * The statement of a month: what is booked in it, and what came late for months that are closed and was carried by no
- * statement yet. So all statements together always come to what the ledger has of the closed months.
+ * statement yet. So all statements together always come to what the ledger has of the closed months. A month that is older
+ * than one that is closed carries nothing: what came late belongs to the newest.
  */
 export function toStatement(
   period: string,
@@ -38,7 +39,7 @@ export function toStatement(
   return {
     period,
     amount_micros: month?.amount_micros ?? 0n,
-    carried_micros: late - carried,
+    carried_micros: isOutOfOrder(period, stated) ? 0n : late - carried,
     calls: month?.calls ?? 0n,
     unpriced_calls: month?.unpriced_calls ?? 0n,
   };
@@ -53,4 +54,9 @@ export function findOpenBefore(
   const closed = new Set(stated.map((one) => one.period));
   const open = booked.map((one) => one.period).filter((one) => one < period && !closed.has(one));
   return open.sort()[0] ?? null;
+}
+
+/** Whether a newer month is closed. Only one in which something was booked late can still be closed then. */
+export function isOutOfOrder(period: string, stated: readonly Pick<StatedMonth, "period">[]): boolean {
+  return stated.some((one) => one.period > period);
 }

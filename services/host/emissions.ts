@@ -3,7 +3,7 @@ import type { Processor } from "../../processors/kit/processor.ts";
 import type { Envelope } from "../../schemas/envelope.ts";
 import { toEnvelope } from "../../schemas/envelope.ts";
 import { Fault } from "../../schemas/faults.ts";
-import { derivedUuid } from "../platform/ids.ts";
+import { emissionEventId } from "../platform/ids.ts";
 import { hostRuntime } from "./letter.ts";
 
 /**
@@ -30,7 +30,7 @@ export function toEmittedEvents(
         execution: draft.execution ?? { ...cause.execution, attempt: 1 },
       } as typeof draft,
       {
-        eventId: `evt_${derivedUuid(JSON.stringify(["emission", processor.name, draft.type, cause.tenant_id, dedupeKey]))}`,
+        eventId: emissionEventId(processor.name, draft.type, cause.tenant_id, dedupeKey),
         recordedAtMs: nowMs,
         tenantId: cause.tenant_id,
         environment: cause.environment,

@@ -48,6 +48,16 @@ export function newEventId(clock: Clock): string {
   return `evt_${newUuidV7(clock.nowMs())}`;
 }
 
+/** The id of what a processor asks to publish: the same emission made twice is one event. */
+export function emissionEventId(
+  processor: string,
+  type: string,
+  tenantId: string,
+  dedupeKey: string,
+): string {
+  return `evt_${derivedUuid(JSON.stringify(["emission", processor, type, tenantId, dedupeKey]))}`;
+}
+
 /** The UUID inside a prefixed id such as `evt_…` or `cor_…`. */
 export function toUuid(prefixedId: string): string {
   return prefixedId.slice(prefixedId.indexOf("_") + 1);

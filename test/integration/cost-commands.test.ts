@@ -6,7 +6,8 @@ import { toBudgetFacts } from "../../processors/cost/budget-facts.ts";
 import type { Budget } from "../../processors/cost/budgets.ts";
 import { createCost } from "../../processors/cost/cost.ts";
 import { parsePrices } from "../../processors/cost/prices.ts";
-import { findAnomalies, loadBudgets } from "../../processors/cost/queries.ts";
+import { findLowered, loadPassedBudgets } from "../../processors/cost/budget-queries.ts";
+import { findAnomalies } from "../../processors/cost/queries.ts";
 import { loadBookedMonths } from "../../processors/cost/closings.ts";
 import { loadEvidence } from "../../processors/takeover/queries.ts";
 import { eventOf } from "../../processors/kit/given.ts";
@@ -16,10 +17,14 @@ import { loadCorrectedCall } from "../../services/app/corrected-call.ts";
 import { costActions } from "../../services/app/cost-actions.ts";
 import type { Actions } from "../../services/cli/actions.ts";
 import { runCommandLine } from "../../services/cli/program.ts";
-import { announceAnomalies, lastClosedDay } from "../../services/cost-watch/announce-anomalies.ts";
+import { loadLoweredLimits } from "../../services/app/start-cost-watch.ts";
+import { announceAnomalies, lastClosedDays } from "../../services/cost-watch/announce-anomalies.ts";
+import { announceCrossings } from "../../services/cost-watch/announce-crossings.ts";
 import { reportFacts } from "../../services/cost-watch/report-facts.ts";
+import { startCostWatch } from "../../services/cost-watch/watch.ts";
 import type { Desk } from "../../services/desk/server.ts";
 import { createDesk } from "../../services/desk/server.ts";
+import { toEmittedEvents } from "../../services/host/emissions.ts";
 import { factAccess, registerFactRoutes } from "../../services/gate/fact-routes.ts";
 import { systemClock } from "../../services/platform/clock.ts";
 import { loadConfig } from "../../services/platform/config.ts";
@@ -104,8 +109,8 @@ beforeAll(async () => {
 afterEach(async () => {
   const owner = openDatabase({ url: database.url, applicationName: "cost-test", maxConnections: 1 });
   await owner.query(
-    `TRUNCATE cost.usage, cost.entries, cost.budget_state, cost.closings, desk.cost_closings, outbox.events,
-      gate.dated_facts`,
+    `TRUNCATE cost.usage, cost.entries, cost.budget_state, cost.closings, desk.cost_closings,
+      desk.cost_corrections, outbox.events, gate.dated_facts`,
   );
   await owner.end();
 });
@@ -138,13 +143,13 @@ const model = (name: string, tokens: bigint, day = today): Envelope =>
       correlationId: "cor_1",
     },
   );
-async function book(events: readonly Envelope[]): Promise<void> {
-  await host.transaction(async (tx) => {
-    const changes = events.flatMap((event) =>
-      cost.project(event, { topic: event.type, partition: 0, offset: 0n }),
-    );
-    await cost.apply(tx, changes);
-  });
+async function book(events: readonly Envelope[], by = cost) {
+  return host.transaction((tx) =>
+    by.apply(
+      tx,
+      events.flatMap((event) => by.project(event, { topic: event.type, partition: 0, offset: 0n })),
+    ),
+  );
 }
 /** A call as one of its reporters tells it. */
 const reported = (claim: bigint | null, at = "12:00:00"): Envelope => {
@@ -266,7 +271,7 @@ describe("fabric cost", () => {
     expect(JSON.parse(dry.stdout)).toEqual({
       repriced: 1,
       amount_micros: 4_000_000,
-      without_price: 1,
+      unpriced: 1,
       dry_run: true,
     });
     expect(await said()).toEqual([]);
@@ -275,11 +280,50 @@ describe("fabric cost", () => {
     const events = await said();
     expect(events).toHaveLength(1);
     await book(events);
-    expect(JSON.parse((await reprice()).stdout)).toMatchObject({ repriced: 0, without_price: 1 });
+    expect(JSON.parse((await reprice()).stdout)).toMatchObject({ repriced: 0, unpriced: 1 });
     const all = await run("--json", "cost", "report", "--by", "model", "--period", "3650d");
     expect(JSON.parse(all.stdout)).toMatchObject({
       total: { amount_micros: 4_000_000, unpriced_calls: 1 },
     });
+  });
+
+  it("reprices what has a price now, however many older calls have none", async () => {
+    const older = Array.from({ length: 1_100 }, () => model("nameless", 5n, "2026-11-01"));
+    // Its pattern is on the list, and was not valid yet: such calls are read, and are in nobody's way either.
+    const early = Array.from({ length: 1_050 }, () => model("unheard-of", 5n, "2019-11-01"));
+    await book([...older, ...early, model("unheard-of", 1_000_000n), model("unheard-of", 1_000_000n)]);
+    const reprice = await run("--json", "cost", "reprice", "--dry-run", "--limit", "1");
+    expect(JSON.parse(reprice.stdout)).toMatchObject({
+      repriced: 1,
+      amount_micros: 4_000_000,
+      unpriced: 2_151,
+    });
+    const text = await run("cost", "reprice", "--dry-run", "--limit", "1");
+    expect(text.stdout).toMatch(/2151 are unpriced still; .*run it again/);
+  });
+
+  it("answers the same correction with what was recorded, and another content under its name with a refusal", async () => {
+    const correct = (amount: string) =>
+      run(
+        ...[
+          "--json",
+          "cost",
+          "correct",
+          "--account",
+          "spend",
+          "--amount-micros",
+          amount,
+          "--cause",
+          "refund",
+        ],
+        ...["--id", "invoice-8", "--token-file", join(home, "admin")],
+      );
+    const first = await correct("-500000");
+    expect(JSON.parse(first.stdout)).toMatchObject({ is_new: true });
+    expect(JSON.parse((await correct("-500000")).stdout)).toMatchObject({ is_new: false });
+    const other = await correct("-600000");
+    expect([other.exit, other.stderr]).toEqual([1, expect.stringMatching(/COST_CORRECTED.*-500000/)]);
+    expect(await said()).toHaveLength(1);
   });
 
   it("checks the price list and the budgets, and names file and line of a fault", async () => {
@@ -297,7 +341,7 @@ describe("fabric cost", () => {
 describe("the ledger", () => {
   it("lets one of two reports of a call count when two transactions book them", async () => {
     const first = reported(700n);
-    let second: Promise<void> = Promise.resolve();
+    let second: Promise<unknown> = Promise.resolve();
     let isOver = false;
     await host.transaction(async (tx) => {
       await cost.apply(tx, cost.project(first, { topic: first.type, partition: 0, offset: 0n }));
@@ -314,6 +358,123 @@ describe("the ledger", () => {
     });
     await second;
     expect(await countedMicros()).toEqual([700n]);
+  });
+});
+
+describe("a repricing", () => {
+  const correctionOf = (call: Envelope, cause = "repriced", id = `reprice:${call.event_id}`): Envelope =>
+    eventOf(
+      draft("fabric.cost.corrected", {
+        correction_id: id,
+        corrects_event_id: call.event_id,
+        account: "spend:model?model=unheard-of",
+        amount_micros: 1_000_000n,
+        cause,
+        author: "eve",
+      }),
+      { eventId: `evt_${newUuidV7(Date.now())}`, recordedAtMs: Date.now() },
+    );
+  const ordersOf = <T>(all: readonly T[]): T[][] =>
+    all.length <= 1
+      ? [[...all]]
+      : all.flatMap((one, at) =>
+          ordersOf(all.filter((_, index) => index !== at)).map((rest) => [one, ...rest]),
+        );
+  const spent = async (): Promise<(bigint | undefined)[]> => {
+    const found = await host.query<{ spent_micros: bigint }>(
+      "SELECT spent_micros FROM cost.budget_state WHERE budget_id = 'month'",
+    );
+    return found.rows.map((row) => row.spent_micros);
+  };
+
+  it("goes with its call when a better report takes the call's place, whatever comes first", async () => {
+    const call = reported(null);
+    const events = [call, correctionOf(call), reported(1_000_000n, "12:00:01")];
+    for (const order of ordersOf(events)) {
+      for (const one of order) await book([one]);
+      expect(await countedMicros()).toEqual([1_000_000n]);
+      expect(await spent()).toEqual([1_000_000n]);
+      await owned((owner) => owner.query("TRUNCATE cost.usage, cost.entries, cost.budget_state"));
+    }
+    await book(events);
+    expect(await countedMicros()).toEqual([1_000_000n]);
+  });
+
+  it("stays where it is another kind of correction, or where its call is the better report", async () => {
+    const call = reported(null);
+    await book([call, correctionOf(call), reported(null, "12:00:01")]);
+    expect(await countedMicros()).toEqual([0n, 1_000_000n]);
+    await book([correctionOf(call, "refund", "invoice-9"), reported(2_000_000n, "12:00:02")]);
+    expect(await countedMicros()).toEqual([1_000_000n, 2_000_000n]);
+  });
+
+  it("is taken back when a better report is booked beside it in a transaction of its own", async () => {
+    const call = reported(null);
+    const better = reported(1_000_000n, "12:00:01");
+    const repricing = correctionOf(call);
+    for (const [one, other] of [
+      [better, repricing],
+      [repricing, better],
+    ] as const) {
+      await book([call]);
+      let second: Promise<unknown> = Promise.resolve();
+      let isOver = false;
+      await host.transaction(async (tx) => {
+        await cost.apply(tx, cost.project(one, { topic: one.type, partition: 0, offset: 0n }));
+        second = book([other]).finally(() => (isOver = true));
+        await owned((owner) =>
+          eventually(async () => {
+            const waiting = await owner.query(
+              `SELECT FROM pg_locks WHERE NOT granted AND pid IN (SELECT pid FROM pg_stat_activity
+                WHERE datname = current_database())`,
+            );
+            return isOver || waiting.rows.length > 0;
+          }),
+        );
+      });
+      await second;
+      expect(await countedMicros()).toEqual([1_000_000n]);
+      await owned((owner) => owner.query("TRUNCATE cost.usage, cost.entries, cost.budget_state"));
+    }
+  });
+});
+
+describe("a lowered limit", () => {
+  const lowered: Budget = { ...budget, softMicros: 500_000n };
+  const day = today;
+
+  it("is told to the gate and said before anything is spent again, and once with what is spent next", async () => {
+    await book([model("large", 600_000n)]);
+    const lines = await loadPassedBudgets(desk, [lowered], { day, tenantId: "acme" });
+    expect(toBudgetFacts([lowered], lines, "acme", day)).toEqual([{ name: "budget.month", value: "soft" }]);
+    expect(findLowered([budget], lines)).toEqual([]);
+    const deps = {
+      database: desk,
+      codec,
+      clock: systemClock,
+      environment: "test",
+      findLowered: (tx: Parameters<typeof loadLoweredLimits>[0], on: string) =>
+        loadLoweredLimits(tx, [lowered], on),
+    };
+    const told = new Set<string>();
+    expect(await announceCrossings(deps, told)).toBe(1);
+    expect(await announceCrossings(deps, told)).toBe(0);
+    const [event] = await said();
+    expect(event).toMatchObject({
+      type: "fabric.budget.crossed",
+      tenant_id: "acme",
+      redacted_summary: { limit_kind: "soft", limit_micros: 500_000n, spent_micros: 600_000n },
+    });
+    const emitted = await book(
+      [model("large", 1n)],
+      createCost({ prices: parsed.prices, budgets: [lowered] }),
+    );
+    const ids = toEmittedEvents({ name: "cost", emits: ["fabric.budget.crossed"] }, emitted, 0);
+    expect(ids.map((one) => one.event_id)).toEqual([event?.event_id]);
+    expect(await announceCrossings(deps, new Set())).toBe(0);
+    expect(
+      await book([model("large", 1n)], createCost({ prices: parsed.prices, budgets: [lowered] })),
+    ).toEqual([]);
   });
 });
 
@@ -410,6 +571,25 @@ describe("a month of the ledger", () => {
     ]);
   });
 
+  it("is not closed after a newer one when it is empty, and carries nothing when it is not", async () => {
+    heard = 0;
+    await book([model("large", 1_000_000n, "2026-03-01"), model("large", 2_000_000n, "2026-04-01")]);
+    await close("2026-03");
+    await hear();
+    await book([model("large", 300_000n, "2026-03-02")]);
+    const empty = await close("2020-10");
+    expect([empty.exit, empty.stderr]).toEqual([1, expect.stringMatching(/COST_PERIOD.*nothing is booked/)]);
+    await book([model("large", 50_000n, "2026-02-01")]);
+    expect(JSON.parse((await close("2026-02")).stdout)).toMatchObject({
+      amount_micros: "50000",
+      carried_micros: "0",
+    });
+    expect(JSON.parse((await close("2026-04")).stdout)).toMatchObject({
+      amount_micros: "2000000",
+      carried_micros: "300000",
+    });
+  });
+
   it("keeps the first statement of a month, whatever comes first", async () => {
     const closing = (id: string, amount: bigint, at: string) =>
       eventOf(
@@ -466,8 +646,33 @@ describe("the watch over spending", () => {
   });
 
   it("judges a day an hour after its end", () => {
-    expect(lastClosedDay(Date.parse("2026-11-30T00:59:59Z"))).toBe("2026-11-28");
-    expect(lastClosedDay(Date.parse("2026-11-30T01:00:00Z"))).toBe("2026-11-29");
+    expect(lastClosedDays(Date.parse("2026-11-30T00:59:59Z"), 1)).toEqual(["2026-11-28"]);
+    expect(lastClosedDays(Date.parse("2026-12-01T01:00:00Z"), 2)).toEqual(["2026-11-29", "2026-11-30"]);
+  });
+
+  it("judges days in which it was away when it starts, also while the gate cannot be told", async () => {
+    const judged: string[] = [];
+    const deps = { database: desk, codec, clock: systemClock, environment: "test" };
+    const watch = startCostWatch({
+      log,
+      anomalies: {
+        ...deps,
+        findAnomalies: (_, day) => {
+          judged.push(day);
+          return Promise.resolve([]);
+        },
+      },
+      crossings: { ...deps, findLowered: () => Promise.reject(new Error("away")) },
+      facts: {
+        loadReporters: () => Promise.reject(new Error("the folder of tokens is away")),
+        loadFacts: () => Promise.resolve([]),
+        report: () => Promise.resolve(),
+        nowMs: () => Date.now(),
+        log,
+      },
+    });
+    await watch.stop();
+    expect(judged).toEqual(lastClosedDays(Date.now(), 7));
   });
 
   it("tells the gate how a tenant's budget stands, by the gate's own route", async () => {
@@ -494,7 +699,7 @@ describe("the watch over spending", () => {
       loadFacts: async (tenantId, day) =>
         toBudgetFacts(
           [budget, byUser],
-          await loadBudgets(desk, { day, tenantId, isPast: true }),
+          await loadPassedBudgets(desk, [budget, byUser], { day, tenantId }),
           tenantId,
           day,
         ),

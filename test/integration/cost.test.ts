@@ -3,7 +3,8 @@ import type { Budget } from "../../processors/cost/budgets.ts";
 import { createCost } from "../../processors/cost/cost.ts";
 import { parsePrices } from "../../processors/cost/prices.ts";
 import type { CostDimension } from "../../processors/cost/queries.ts";
-import { loadBudgets, loadCostReport, loadUnpricedCalls } from "../../processors/cost/queries.ts";
+import { loadBudgets } from "../../processors/cost/budget-queries.ts";
+import { loadCostReport, loadUnpricedModels } from "../../processors/cost/queries.ts";
 import { eventOf } from "../../processors/kit/given.ts";
 import type { Processor } from "../../processors/kit/processor.ts";
 import type { Envelope } from "../../schemas/envelope.ts";
@@ -258,7 +259,9 @@ describe("cost", () => {
     const call = model({ model: "unheard-of", input_tokens: 5n }, fresh("bob"));
     await rig.publish([call]);
     await untilRead(1);
-    expect(await loadUnpricedCalls(as("fabric_auditor"), { tenantId: "acme", limit: 9 })).toHaveLength(1);
+    expect(await loadUnpricedModels(as("fabric_auditor"), "acme")).toEqual([
+      { model: "unheard-of", calls: 1n },
+    ]);
     const deps = {
       database: as("fabric_desk"),
       codec: rig.codec,
@@ -274,8 +277,18 @@ describe("cost", () => {
       cause: "repriced",
       by: "eve",
     };
-    await correctCost(deps, correction);
-    await correctCost(deps, correction);
+    expect(await correctCost(deps, correction)).toMatchObject({ isNew: true });
+    expect(await correctCost(deps, { ...correction, by: "ann" })).toMatchObject({
+      isNew: false,
+      author: "eve",
+    });
+    for (const other of [
+      { amountMicros: 701n },
+      { cause: "refund" },
+      { about: { account: "spend" } },
+    ] satisfies Partial<CostCorrection>[]) {
+      await expect(correctCost(deps, { ...correction, ...other })).rejects.toThrow(/with another content/);
+    }
     // The relay is not here: the events are taken from the outbox by hand, and each is published twice.
     const sent = (await rig.outbox()).filter((event) => event.type === "fabric.cost.corrected");
     expect(sent).toHaveLength(1);

@@ -149,6 +149,17 @@ export function referenceTotals(
   }
   const totals = new Map<string, bigint>();
   for (const event of first.values()) {
+    // A repricing of a call goes with it, where a better report of the call took its place.
+    const { cause, corrects_event_id: of } = event.redacted_summary;
+    const corrected =
+      event.type === "fabric.cost.corrected" && cause === "repriced"
+        ? events.find((one) => one.event_id === of && one.tenant_id === event.tenant_id)
+        : undefined;
+    const isReplaced =
+      corrected !== undefined &&
+      corrected.type !== "fabric.cost.corrected" &&
+      first.get(callOf(corrected))?.event_id !== corrected.event_id;
+    if (isReplaced) continue;
     const day = new Date(event.recorded_at).toISOString().slice(0, 10);
     const key = `${event.tenant_id} ${day}`;
     totals.set(key, (totals.get(key) ?? 0n) + costOf(event, models, tools));

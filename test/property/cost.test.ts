@@ -59,12 +59,12 @@ afterAll(async () => {
 
 const tokens = fc.bigInt({ min: 0n, max: 300_000n });
 const step = fc.record({
-  what: fc.constantFrom("model", "model", "tool", "tool", "subagent", "correction"),
+  what: fc.constantFrom("model", "model", "tool", "tool", "subagent", "correction", "repricing"),
   tenantId: fc.constantFrom("acme", "globex"),
   userId: fc.constantFrom("ann", "bob", null),
   correlation: fc.nat(2),
   call: fc.nat(3),
-  modelCall: fc.option(fc.nat(2)),
+  modelCall: fc.option(fc.nat(1)),
   // Around two ends of a day, one of them also of a month and one of a price.
   atMs: fc.integer({ min: -3, max: 3 }).chain((n) => fc.constantFrom(n, n + 86_400_000)),
   model: fc.constantFrom("m1", "m1", "unknown"),
@@ -74,14 +74,21 @@ const step = fc.record({
   claim: fc.option(fc.bigInt({ min: 0n, max: 9_999n })),
   isMeasured: fc.boolean(),
   amount: fc.bigInt({ min: -5_000n, max: 5_000n }),
+  /** Which of the model calls a repricing is of; some are of none that is there. */
+  of: fc.nat(30),
 });
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
-function toEvent(one: Step, index: number): Envelope {
+const eventIdOf = (index: number): string =>
+  `evt_01900000-0000-7000-8000-${index.toString(16).padStart(12, "0")}`;
+
+function toEvent(one: Step, index: number, all: readonly Step[]): Envelope {
+  const models = all.flatMap(({ what }, at) => (what === "model" ? [at] : []));
+  const repriced = one.what === "repricing" ? (models[one.of % (models.length + 1)] ?? 4_000) : null;
   const context = {
-    eventId: `evt_01900000-0000-7000-8000-${index.toString(16).padStart(12, "0")}`,
+    eventId: eventIdOf(index),
     recordedAtMs: Date.parse("2026-03-01T00:00:00Z") + one.atMs,
-    tenantId: one.tenantId,
+    tenantId: (repriced === null ? undefined : all[repriced]?.tenantId) ?? one.tenantId,
     correlationId: `cor_${String(one.correlation)}`,
     userId: one.userId,
   };
@@ -139,10 +146,10 @@ function toEvent(one: Step, index: number): Envelope {
       return eventOf(
         draft("fabric.cost.corrected", {
           correction_id: `c${String(one.call)}`,
-          corrects_event_id: null,
+          corrects_event_id: repriced === null ? null : eventIdOf(repriced),
           account: `spend:model?model=${one.model}&user=bob`,
           amount_micros: one.amount,
-          cause: "refund",
+          cause: repriced === null ? "refund" : "repriced",
           author: "eve",
         }),
         context,
@@ -233,7 +240,7 @@ it("comes to the same tables and to the reference's totals in any order, with du
         expect(spent.rows[0]?.micros).toBe(total);
       },
     ),
-    { numRuns: 30, endOnFailure: true },
+    { numRuns: 60, endOnFailure: true },
   );
 });
 
