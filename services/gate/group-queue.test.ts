@@ -9,6 +9,8 @@ const rig = (
     maxInFlight?: number;
     maxWaiting?: number;
     slowMs?: number;
+    paceMs?: number;
+    paceSize?: number;
   } = {},
 ) => {
   const groups: { items: readonly number[]; end: () => void }[] = [];
@@ -17,6 +19,8 @@ const rig = (
     maxInFlight: 1,
     maxWaiting: 10,
     slowMs: 60_000,
+    paceMs: 0,
+    paceSize: 3,
     ...options,
     run: (items) => new Promise((end) => groups.push({ items, end })),
   });
@@ -72,6 +76,33 @@ describe("the group queue", () => {
     groups[0]?.end();
     await turn();
     expect(groups.at(-1)?.items).toEqual([5, 6, 7]);
+  });
+
+  it("keeps its distance to the group before while few wait, and not when many do", async () => {
+    const { queue, groups, turn } = rig({ maxGroup: 5, paceMs: 60_000 });
+    queue.push(1);
+    await turn();
+    groups[0]?.end();
+    queue.push(2);
+    queue.push(3);
+    await turn();
+    expect(groups.map(({ items }) => items)).toEqual([[1]]);
+    queue.push(4);
+    await turn();
+    expect(groups.map(({ items }) => items)).toEqual([[1], [2, 3, 4]]);
+  });
+
+  it("lets the few go when the distance is there, though nothing else comes", async () => {
+    const { queue, groups } = rig({ maxInFlight: 2, paceMs: 20 });
+    queue.push(1);
+    await eventually(() => groups.length === 1);
+    groups[0]?.end();
+    queue.push(2);
+    await eventually(() => groups.length === 2);
+    // As much waits as runs: it need not wait for the end of that, but for the distance.
+    queue.push(3);
+    await eventually(() => groups.length === 3);
+    expect(groups.map(({ items }) => items)).toEqual([[1], [2], [3]]);
   });
 
   it("lets nobody wait behind a slow group", async () => {

@@ -3,6 +3,9 @@ export interface GroupQueueOptions<T> {
   readonly maxGroup: number;
   /** Groups that may run at the same time. */
   readonly maxInFlight: number;
+  /** A group follows the one before it no sooner than this, unless `paceSize` items wait. */
+  readonly paceMs: number;
+  readonly paceSize: number;
   /** A running group that takes longer than this holds nobody up any more: the next starts beside it. */
   readonly slowMs: number;
   /** Items that may wait; past it `push` refuses. */
@@ -24,31 +27,34 @@ export interface GroupQueue<T> {
 
 /**
  * A lone item goes at once, and while a group runs the next one fills up, so that the size of a group follows the load
- * by itself. A group starts beside others only when as much waits as they hold, so that it is decided while they are
- * committed and none is smaller for it: a group costs about as much as ten of its items. The one timer is for what waits
- * behind a slow group while nothing else comes.
+ * by itself. A group costs about as much as ten of its items: so the next one keeps its distance while few wait, and
+ * starts beside others only when as much waits as they hold, so that it is decided while they are committed and none is
+ * smaller for it. The one timer is for what waits out the distance, or behind a slow group, while nothing else comes.
  */
 export function createGroupQueue<T>(options: GroupQueueOptions<T>): GroupQueue<T> {
   const waiting: T[] = [];
   let inFlight = 0;
   let underWay = 0;
-  let startedMs = 0;
+  let startedMs = -Infinity;
   let scheduled = false;
-  let slowTimer: NodeJS.Timeout | null = null;
+  let timer: NodeJS.Timeout | null = null;
+  let timerAtMs = Infinity;
   let onDrained: (() => void)[] = [];
+  const paceSize = Math.min(options.paceSize, options.maxGroup);
 
-  function mayStart(): boolean {
-    if (waiting.length === 0) return false;
-    if (inFlight === 0) return true;
-    if (inFlight >= options.maxInFlight) return false;
-    return (
-      waiting.length >= Math.min(underWay, options.maxGroup) || performance.now() - startedMs > options.slowMs
-    );
+  /** From when on what waits may start, by `performance.now`; null: only when a group ends or more comes. */
+  function startsAtMs(): number | null {
+    if (waiting.length === 0 || inFlight >= options.maxInFlight) return null;
+    const isGroup = inFlight === 0 || waiting.length >= Math.min(underWay, options.maxGroup);
+    if (!isGroup) return startedMs + options.slowMs;
+    return waiting.length >= paceSize ? startedMs : startedMs + options.paceMs;
   }
   function schedule(): void {
     if (scheduled) return;
-    if (!mayStart()) {
-      watchSlowGroup();
+    const atMs = startsAtMs();
+    if (atMs === null) return;
+    if (atMs > performance.now()) {
+      lookAgainAt(atMs);
       return;
     }
     scheduled = true;
@@ -59,13 +65,19 @@ export function createGroupQueue<T>(options: GroupQueueOptions<T>): GroupQueue<T
     });
   }
   function start(): void {
-    if (slowTimer !== null) clearTimeout(slowTimer);
-    slowTimer = null;
-    while (mayStart()) {
+    stopTimer();
+    for (;;) {
+      const atMs = startsAtMs();
+      if (atMs === null) return;
+      const nowMs = performance.now();
+      if (atMs > nowMs) {
+        lookAgainAt(atMs);
+        return;
+      }
       const group = waiting.splice(0, options.maxGroup);
       inFlight += 1;
       underWay += group.length;
-      startedMs = performance.now();
+      startedMs = nowMs;
       const done = (): void => {
         inFlight -= 1;
         underWay -= group.length;
@@ -78,17 +90,24 @@ export function createGroupQueue<T>(options: GroupQueueOptions<T>): GroupQueue<T
       };
       options.run(group).then(done, done);
     }
-    watchSlowGroup();
   }
-  /** Looks again when the last group has become slow; armed only while something waits and a slot is free. */
-  function watchSlowGroup(): void {
-    if (slowTimer !== null || waiting.length === 0 || inFlight >= options.maxInFlight) return;
-    // A timer may come a little early by the finer clock; the millisecond keeps it from looking twice.
-    const restMs = Math.max(0, startedMs + options.slowMs - performance.now()) + 1;
-    slowTimer = setTimeout(() => {
-      slowTimer = null;
-      schedule();
-    }, restMs);
+  function lookAgainAt(atMs: number): void {
+    if (timer !== null && timerAtMs <= atMs) return;
+    stopTimer();
+    timerAtMs = atMs;
+    // A timer may come a little early by the finer clock: then it looks twice.
+    timer = setTimeout(
+      () => {
+        timer = null;
+        schedule();
+      },
+      Math.ceil(atMs - performance.now()),
+    );
+  }
+  function stopTimer(): void {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    timerAtMs = Infinity;
   }
   return {
     push(item) {
