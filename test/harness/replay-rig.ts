@@ -12,7 +12,6 @@ import { loadProcessorVersion } from "../../services/app/load-version.ts";
 import { runShadow } from "../../services/app/run-shadow.ts";
 import type { RunPlace } from "../../services/app/shadow-job.ts";
 import { factsOf, loadProcessorOfRun, processesOfRuns } from "../../services/app/shadow-process.ts";
-import { runCommandLine } from "../../services/cli/program.ts";
 import { registerSchemas } from "../../services/contracts/register.ts";
 import type { Host } from "../../services/host/host.ts";
 import type { HostOptions } from "../../services/host/host.ts";
@@ -24,19 +23,14 @@ import { createLog } from "../../services/platform/log.ts";
 import { openDatabase } from "../../services/platform/postgres.ts";
 import { openRegistry } from "../../services/platform/registry.ts";
 import { createKekFile } from "../../services/vault/kek-file.ts";
+import type { CommandResult, TypedCommand } from "./command-line.ts";
+import { typeCommand } from "./command-line.ts";
 import { eventually } from "./eventually.ts";
 import type { HostRig } from "./host-rig.ts";
 import { openHostRig } from "./host-rig.ts";
 import { projectDir } from "./stack.ts";
 
 const passphrase = "correct horse battery";
-
-export interface Said {
-  readonly exit: number;
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly json: unknown;
-}
 
 /** The command line of an operator over topics and a database of its own. */
 export interface ReplayRig {
@@ -52,8 +46,8 @@ export interface ReplayRig {
   settled(processor: Processor): Promise<void>;
   fabric(
     argv: readonly string[],
-    options?: { readonly runs?: RunPlace; readonly signal?: AbortSignal },
-  ): Promise<Said>;
+    options?: { readonly runs?: RunPlace } & Pick<TypedCommand, "signal">,
+  ): Promise<CommandResult>;
   close(): Promise<void>;
 }
 
@@ -182,30 +176,8 @@ export async function openReplayRig(types: readonly EventType[], partitions = 2)
         { deadlineMs: 60_000, pollMs: 100, what: `${processor.name} at the end of its topics` },
       );
     },
-    async fabric(argv, { runs = runsHere(), signal = new AbortController().signal } = {}) {
-      let stdout = "";
-      let stderr = "";
-      const exit = await runCommandLine(
-        argv,
-        createActions({ packageDir: projectDir, rootDir: root }, runs),
-        {
-          stdout: (text) => (stdout += text),
-          stderr: (text) => (stderr += text),
-          readStdin: () => Promise.resolve(""),
-          colour: false,
-          signal,
-          version: "test",
-          askSecret: () => Promise.reject(new Error("no terminal")),
-        },
-      );
-      let json: unknown = null;
-      try {
-        json = JSON.parse(stdout);
-      } catch {
-        // A text for people.
-      }
-      return { exit, stdout, stderr, json };
-    },
+    fabric: (argv, { runs = runsHere(), ...typed } = {}) =>
+      typeCommand(argv, createActions({ packageDir: projectDir, rootDir: root }, runs), typed),
     async close() {
       const { rows } = await host.sql.query<{ name: string }>("SELECT name FROM replay.shadows");
       for (const { name } of rows) await rig.fabric(["replay", "drop", name, "--token-file", tokenFile]);

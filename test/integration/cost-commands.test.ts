@@ -16,7 +16,6 @@ import { draft } from "../../schemas/envelope.ts";
 import { loadCorrectedCall } from "../../services/app/corrected-call.ts";
 import { costActions } from "../../services/app/cost-actions.ts";
 import type { Actions } from "../../services/cli/actions.ts";
-import { runCommandLine } from "../../services/cli/program.ts";
 import { loadLoweredLimits } from "../../services/app/start-cost-watch.ts";
 import { announceAnomalies, lastClosedDays } from "../../services/cost-watch/announce-anomalies.ts";
 import { announceCrossings } from "../../services/cost-watch/announce-crossings.ts";
@@ -34,6 +33,7 @@ import { createLog } from "../../services/platform/log.ts";
 import { createMetrics } from "../../services/platform/metrics.ts";
 import type { Database } from "../../services/platform/postgres.ts";
 import { openDatabase } from "../../services/platform/postgres.ts";
+import { typeCommand } from "../harness/command-line.ts";
 import type { TestDatabase } from "../harness/database.ts";
 import { createTestDatabase } from "../harness/database.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -184,7 +184,6 @@ async function owned<T>(work: (owner: Database) => Promise<T>): Promise<T> {
 
 /** A command line, as somebody types it. */
 async function run(...argv: string[]) {
-  let [stdout, stderr] = ["", ""];
   const config = loadConfig({
     env: {
       FABRIC_KAFKA_BROKERS: "127.0.0.1:1",
@@ -196,16 +195,7 @@ async function run(...argv: string[]) {
     },
   });
   const actions = costActions({ packageDir: home, rootDir: home }, () => Promise.resolve(config));
-  const exit = await runCommandLine(argv, actions as unknown as Actions, {
-    stdout: (text) => (stdout += text),
-    stderr: (text) => (stderr += text),
-    readStdin: () => Promise.resolve(""),
-    colour: false,
-    signal: new AbortController().signal,
-    version: "0",
-    askSecret: () => Promise.reject(new Error("nobody is there")),
-  });
-  return { exit, stdout, stderr };
+  return typeCommand(argv, actions as unknown as Actions);
 }
 const reportOf = async (...argv: string[]) =>
   JSON.parse((await run("--json", "cost", "report", "--period", "2026-11", ...argv)).stdout) as {

@@ -8,7 +8,6 @@ import type { Envelope } from "../../schemas/envelope.ts";
 import { Fault } from "../../schemas/faults.ts";
 import { createActions } from "../../services/app/actions.ts";
 import { loadCorrectedCall } from "../../services/app/corrected-call.ts";
-import { runCommandLine } from "../../services/cli/program.ts";
 import type { DeskDeps } from "../../services/desk/desk-deps.ts";
 import { claimItem, noteItem, reassignItem, resolveItem } from "../../services/desk/item-commands.ts";
 import { listItems, loadItem } from "../../services/desk/item-row.ts";
@@ -21,6 +20,7 @@ import { createLog } from "../../services/platform/log.ts";
 import { createMetrics } from "../../services/platform/metrics.ts";
 import type { Database } from "../../services/platform/postgres.ts";
 import { openDatabase } from "../../services/platform/postgres.ts";
+import { typeCommand } from "../harness/command-line.ts";
 import type { TestDatabase } from "../harness/database.ts";
 import { createTestDatabase } from "../harness/database.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -303,24 +303,11 @@ describe("over HTTP", () => {
     return { status: response.status, body: (await response.json()) as Record<string, unknown> };
   };
   /** A command line, as somebody types it. */
-  async function run(argv: readonly string[], token = "sre-ann") {
-    let stdout = "";
-    let stderr = "";
-    const exit = await runCommandLine(
+  const run = (argv: readonly string[], token = "sre-ann") =>
+    typeCommand(
       [...argv, "--token-file", join(home, token)],
       createActions({ packageDir: home, rootDir: home }),
-      {
-        stdout: (text) => (stdout += text),
-        stderr: (text) => (stderr += text),
-        readStdin: () => Promise.resolve(""),
-        colour: false,
-        signal: new AbortController().signal,
-        version: "0",
-        askSecret: () => Promise.reject(new Error("nobody is there")),
-      },
     );
-    return { exit, stdout, stderr };
-  }
 
   it("is worked on by people with the role, read by more, and closed to agents", async () => {
     const itemId = await openItem();

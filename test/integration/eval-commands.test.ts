@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { evaluation } from "../../processors/eval/eval.ts";
 import { episodeIdOf } from "../../processors/eval/episode-id.ts";
 import { createActions } from "../../services/app/actions.ts";
-import { runCommandLine } from "../../services/cli/program.ts";
 import { openDatabase } from "../../services/platform/postgres.ts";
+import { typeCommand } from "../harness/command-line.ts";
 import type { TestDatabase } from "../harness/database.ts";
 import { createTestDatabase } from "../harness/database.ts";
 import type { At } from "../harness/eval-story.ts";
@@ -61,43 +61,32 @@ afterAll(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-async function fabric(...argv: readonly string[]) {
-  const [out, err]: [string[], string[]] = [[], []];
-  const exit = await runCommandLine(argv, createActions({ packageDir: projectDir, rootDir: root }), {
-    stdout: (text) => out.push(text),
-    stderr: (text) => err.push(text),
-    readStdin: () => Promise.resolve(""),
-    colour: false,
-    signal: new AbortController().signal,
-    version: "0",
-    askSecret: () => Promise.reject(new Error("nobody is asked")),
-  });
-  return { exit, out: out.join(""), err: err.join("") };
-}
+const fabric = (...argv: readonly string[]) =>
+  typeCommand(argv, createActions({ packageDir: projectDir, rootDir: root }));
 
 describe("fabric eval", () => {
   it("lists episodes, the newest first, one a line", async () => {
-    const { exit, out } = await fabric("eval", "list");
+    const { exit, stdout } = await fabric("eval", "list");
     expect(exit).toBe(0);
-    const lines = out.trimEnd().split("\n").slice(2);
+    const lines = stdout.trimEnd().split("\n").slice(2);
     expect(lines[0]).toContain("look");
     expect(lines[1]).toMatch(/completed\s+1\s+1\s+0\s+0\/1\s+unsafe\s+drop the table$/);
-    expect((await fabric("eval", "list", "--state", "completed", "--json")).out).toContain(
+    expect((await fabric("eval", "list", "--state", "completed", "--json")).stdout).toContain(
       '"state": "completed"',
     );
-    expect((await fabric("eval", "list", "--tenant", "nobody")).out).toBe("no episodes\n");
+    expect((await fabric("eval", "list", "--tenant", "nobody")).stdout).toBe("no episodes\n");
   });
 
   it("writes a dataset and prints what is in its manifest", async () => {
     const dir = join(root, "set");
-    const { exit, out } = await fabric("--json", "eval", "export", "--out", dir, "--until", "2026-01-02");
+    const { exit, stdout } = await fabric("--json", "eval", "export", "--out", dir, "--until", "2026-01-02");
     expect(exit).toBe(0);
-    const manifest = JSON.parse(out) as { rows: number; format: string; until: string };
+    const manifest = JSON.parse(stdout) as { rows: number; format: string; until: string };
     expect(manifest).toMatchObject({ rows: 2, format: "parquet", until: "2026-01-02T23:59:59.999Z" });
     expect(JSON.parse(await readFile(join(dir, "manifest.json"), "utf8"))).toEqual(manifest);
     const again = await fabric("eval", "export", "--out", dir);
     expect(again).toMatchObject({ exit: 2 });
-    expect(again.err).toContain("name an empty folder");
+    expect(again.stderr).toContain("name an empty folder");
     for (const wrong of [
       ["--shares", "1/2"],
       ["--until", "soon"],
@@ -110,13 +99,16 @@ describe("fabric eval", () => {
   it("prints each metric with its formula, of the database or of a file", async () => {
     const expected = join(root, "expected.json");
     await writeFile(expected, JSON.stringify({ [episodeIdOf("acme", "cor_1")]: ["shell.run", "file.read"] }));
-    const { exit, out } = await fabric("eval", "metrics", "--expected", expected);
+    const { exit, stdout } = await fabric("eval", "metrics", "--expected", expected);
     expect(exit).toBe(0);
-    expect(out).toMatch(/tool choice\s+0\.5000\s+1\/2/);
-    expect(out).toMatch(/refusal recall\s+1\.0000\s+1\/1/);
-    expect(out).toContain("recovery = recovered / stumbled");
+    expect(stdout).toMatch(/tool choice\s+0\.5000\s+1\/2/);
+    expect(stdout).toMatch(/refusal recall\s+1\.0000\s+1\/1/);
+    expect(stdout).toContain("recovery = recovered / stumbled");
     const ofFile = await fabric("--json", "eval", "metrics", "--file", scored);
-    expect(JSON.parse(ofFile.out)).toMatchObject({ episodes: 7, recovery: { numerator: 2, denominator: 6 } });
+    expect(JSON.parse(ofFile.stdout)).toMatchObject({
+      episodes: 7,
+      recovery: { numerator: 2, denominator: 6 },
+    });
     expect((await fabric("eval", "metrics", "--file", scored, "--tenant", "acme")).exit).toBe(2);
   });
 });

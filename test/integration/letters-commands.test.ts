@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { Fault } from "../../schemas/faults.ts";
 import { createActions } from "../../services/app/actions.ts";
-import { runCommandLine } from "../../services/cli/program.ts";
 import type { Role } from "../../services/platform/auth.ts";
 import type { HttpServer } from "../../services/platform/http.ts";
 import { createHttpServer } from "../../services/platform/http.ts";
 import { createLog } from "../../services/platform/log.ts";
 import { createMetrics } from "../../services/platform/metrics.ts";
 import { recoveryAccess, registerRecoveryRoutes } from "../../services/recovery/routes.ts";
+import { typeCommand } from "../harness/command-line.ts";
 import { eventually } from "../harness/eventually.ts";
 import type { HostRig } from "../harness/host-rig.ts";
 import { ledgerProcessor, modelEvent, openHostRig } from "../harness/host-rig.ts";
@@ -60,24 +60,11 @@ afterEach(async () => {
 });
 
 /** A command line, as somebody types it. */
-async function run(argv: readonly string[], token = "sre-ann") {
-  let stdout = "";
-  let stderr = "";
-  const exit = await runCommandLine(
+const run = (argv: readonly string[], token = "sre-ann") =>
+  typeCommand(
     [...argv, "--token-file", join(home, token)],
     createActions({ packageDir: home, rootDir: home }),
-    {
-      stdout: (text) => (stdout += text),
-      stderr: (text) => (stderr += text),
-      readStdin: () => Promise.resolve(""),
-      colour: false,
-      signal: new AbortController().signal,
-      version: "0",
-      askSecret: () => Promise.reject(new Error("nobody is there")),
-    },
   );
-  return { exit, stdout, stderr };
-}
 
 const type = "agent.model.completed" as const;
 const untilRead = (offset: bigint) =>

@@ -6,7 +6,6 @@ import type { GateAnswer } from "../../schemas/gate.ts";
 import { createActions } from "../../services/app/actions.ts";
 import { createLocalAuthenticator } from "../../services/app/local-authenticator.ts";
 import { openPolicyEngine, readBundle } from "../../services/app/policy-engine.ts";
-import { runCommandLine } from "../../services/cli/program.ts";
 import { addPolicyRoutes, policyAccess } from "../../services/gate/revisions/routes.ts";
 import type { PolicyWatch } from "../../services/gate/revisions/watch-policy.ts";
 import { watchPolicy } from "../../services/gate/revisions/watch-policy.ts";
@@ -17,6 +16,8 @@ import { createLog } from "../../services/platform/log.ts";
 import { createMetrics } from "../../services/platform/metrics.ts";
 import { openTenantKeys } from "../../services/platform/vault-seal.ts";
 import { createKekFile, loadKekFile } from "../../services/vault/kek-file.ts";
+import type { TypedCommand } from "../harness/command-line.ts";
+import { typeCommand } from "../harness/command-line.ts";
 import type { GateRig, RunningGate } from "../harness/gate-rig.ts";
 import { createGateRig, ownRequest, testCodec } from "../harness/gate-rig.ts";
 import { projectDir } from "../harness/stack.ts";
@@ -96,31 +97,8 @@ afterAll(async () => {
   await rm(root, { recursive: true });
 });
 
-/** Types a command; `typed` is what is entered at the prompts for a passphrase. */
-const fabric = async (
-  argv: readonly string[],
-  { typed = [], stdin = "" }: { typed?: readonly string[]; stdin?: string } = {},
-): Promise<{ exit: number; stdout: string; stderr: string; json: unknown }> => {
-  let stdout = "";
-  let stderr = "";
-  const answers = [...typed];
-  const exit = await runCommandLine(argv, createActions({ packageDir: projectDir, rootDir: root }), {
-    stdout: (text) => (stdout += text),
-    stderr: (text) => (stderr += text),
-    readStdin: () => Promise.resolve(stdin),
-    colour: false,
-    signal: new AbortController().signal,
-    version: "0.0.0",
-    askSecret: () => Promise.resolve(answers.shift() ?? ""),
-  });
-  let json: unknown = null;
-  try {
-    json = JSON.parse(stdout);
-  } catch {
-    // Text for people.
-  }
-  return { exit, stdout, stderr, json };
-};
+const fabric = (argv: readonly string[], typed: TypedCommand = {}) =>
+  typeCommand(argv, createActions({ packageDir: projectDir, rootDir: root }), { secrets: [], ...typed });
 const decideAt = async (command: string, rest: Record<string, unknown> = {}): Promise<GateAnswer> => {
   const answer = await gate.post("/v1/gate/decide", ownRequest("shell.run", { command }, rest), runtimeToken);
   return answer.json as GateAnswer;
@@ -134,12 +112,12 @@ describe("tokens of people", () => {
 
   it("need a passphrase that is entered twice the same the first time, and right from then on", async () => {
     const issue = ["tokens", "issue", "--role", "approver"];
-    expect((await fabric(issue, { typed: [passphrase, "another passphrase"] })).exit).toBe(2);
-    expect((await fabric(issue, { typed: ["short", "short"] })).exit).toBe(2);
-    const made = await fabric(issue, { typed: [passphrase, passphrase] });
+    expect((await fabric(issue, { secrets: [passphrase, "another passphrase"] })).exit).toBe(2);
+    expect((await fabric(issue, { secrets: ["short", "short"] })).exit).toBe(2);
+    const made = await fabric(issue, { secrets: [passphrase, passphrase] });
     expect([made.exit, made.stdout]).toEqual([0, expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+\n$/)]);
-    expect((await fabric(issue, { typed: ["wrong wrong wrong"] })).exit).toBe(4);
-    expect((await fabric([...issue, "--ttl", "90000"], { typed: [passphrase] })).exit).toBe(2);
+    expect((await fabric(issue, { secrets: ["wrong wrong wrong"] })).exit).toBe(4);
+    expect((await fabric([...issue, "--ttl", "90000"], { secrets: [passphrase] })).exit).toBe(2);
   });
 });
 
@@ -164,14 +142,14 @@ describe("fabric policy", () => {
 
   it("activates, lists, shows and goes back", { timeout: 120_000 }, async () => {
     const active = await fabric(["policy", "activate", strictDir, "--note", "audit week"], {
-      typed: [passphrase],
+      secrets: [passphrase],
     });
     expect([active.exit, active.stderr]).toEqual([0, ""]);
     expect(active.stdout).toMatch(
       /^active policy@\S+, bundle strict, \d+ cases as expected\nbefore: policy@/,
     );
     expect((await decideAt("sudo ls")).decision).toBe("deny");
-    const again = await fabric(["policy", "activate", strictDir], { typed: [passphrase] });
+    const again = await fabric(["policy", "activate", strictDir], { secrets: [passphrase] });
     expect([again.exit, again.stdout]).toEqual([0, expect.stringMatching(/is active already/)]);
     const list = await fabric(["--json", "policy", "list"]);
     expect(list.json).toMatchObject([
@@ -182,8 +160,10 @@ describe("fabric policy", () => {
     const shown = await fabric(["policy", "show", "--file", "bundle.yaml"]);
     expect(shown.stdout).toMatch(/revision: policy@/);
     expect((await fabric(["policy", "show", "policy@1999"])).exit).toBe(1);
-    expect((await fabric(["policy", "rollback"], { typed: [passphrase] })).stdout).toMatch(/bundle default/);
-    expect(await fabric(["policy", "rollback"], { typed: [passphrase] })).toMatchObject({ exit: 1 });
+    expect((await fabric(["policy", "rollback"], { secrets: [passphrase] })).stdout).toMatch(
+      /bundle default/,
+    );
+    expect(await fabric(["policy", "rollback"], { secrets: [passphrase] })).toMatchObject({ exit: 1 });
   });
 
   it(
@@ -191,7 +171,7 @@ describe("fabric policy", () => {
     { timeout: 60_000 },
     async () => {
       const before = watch.current().revision;
-      const refused = await fabric(["policy", "activate", join(root, "broken")], { typed: [passphrase] });
+      const refused = await fabric(["policy", "activate", join(root, "broken")], { secrets: [passphrase] });
       expect([refused.exit, refused.stderr]).toEqual([
         1,
         expect.stringMatching(/POLICY_REFUSED[^]*risk\.yaml:2:/),
@@ -281,35 +261,39 @@ describe("fabric approvals and capabilities", () => {
   it("shows a frozen plan to an approver, who agrees to it; the same call then passes once", async () => {
     const call = { tool_call_id: "toolu_asked" };
     expect(await decideAt("npm install left-pad", call)).toMatchObject({ decision: "require_approval" });
-    const list = await fabric(["--json", "approvals", "list"], { typed: [passphrase] });
+    const list = await fabric(["--json", "approvals", "list"], { secrets: [passphrase] });
     const [newest] = list.json as [{ id: string }];
     expect(newest).toMatchObject({ tool: "shell.run", state: "pending", requester: "developer" });
     const { id } = newest;
-    expect((await fabric(["approvals", "list"], { typed: [passphrase] })).stdout).toContain(id);
-    const shown = await fabric(["approvals", "show", id], { typed: [passphrase] });
+    expect((await fabric(["approvals", "list"], { secrets: [passphrase] })).stdout).toContain(id);
+    const shown = await fabric(["approvals", "show", id], { secrets: [passphrase] });
     expect(shown.stdout).toMatch(/the frozen plan:\n\{[^]*npm install left-pad/);
     const stale = ["approvals", "approve", id, "--digest", `sha256:${"0".repeat(64)}`];
-    expect((await fabric(stale, { typed: [passphrase] })).exit).toBe(1);
-    const agreed = await fabric(["approvals", "approve", id, "--note", "fine"], { typed: [passphrase] });
+    expect((await fabric(stale, { secrets: [passphrase] })).exit).toBe(1);
+    const agreed = await fabric(["approvals", "approve", id, "--note", "fine"], { secrets: [passphrase] });
     expect([agreed.exit, agreed.stdout]).toEqual([0, expect.stringMatching(/approved; the same call/)]);
     expect(await decideAt("npm install left-pad", call)).toMatchObject({
       decision: "allow",
       reason_code: "APPROVED",
     });
-    expect((await fabric(["approvals", "refuse", id], { typed: [passphrase] })).exit).toBe(1);
-    expect((await fabric(["approvals", "show", "apr_none"], { typed: [passphrase] })).exit).toBe(1);
+    expect((await fabric(["approvals", "refuse", id], { secrets: [passphrase] })).exit).toBe(1);
+    expect((await fabric(["approvals", "show", "apr_none"], { secrets: [passphrase] })).exit).toBe(1);
   });
 
   it("lists rights, and ends them", async () => {
-    const list = await fabric(["--json", "capabilities", "list", "--state", "live"], { typed: [passphrase] });
+    const list = await fabric(["--json", "capabilities", "list", "--state", "live"], {
+      secrets: [passphrase],
+    });
     const [{ id }] = list.json as [{ id: string }];
     const revoke = ["capabilities", "revoke", id, "--reason", "wrong repository"];
-    expect(await fabric(revoke, { typed: [passphrase] })).toMatchObject({
+    expect(await fabric(revoke, { secrets: [passphrase] })).toMatchObject({
       exit: 0,
       stdout: "1 right ended\n",
     });
-    expect((await fabric(["capabilities", "revoke", "--reason", "x"], { typed: [passphrase] })).exit).toBe(2);
-    const after = await fabric(["capabilities", "list", "--state", "revoked"], { typed: [passphrase] });
+    expect((await fabric(["capabilities", "revoke", "--reason", "x"], { secrets: [passphrase] })).exit).toBe(
+      2,
+    );
+    const after = await fabric(["capabilities", "list", "--state", "revoked"], { secrets: [passphrase] });
     expect(after.stdout).toContain(id);
   });
 });
