@@ -217,8 +217,8 @@ export const catalog = {
   "fabric.tenant.erased": {
     ...control,
     key: "tenant",
-    owner: "vault",
-    summary: "a tenant's content is to be gone from every projection",
+    owner: "desk",
+    summary: "what people and tools wrote in a tenant's episodes is to be gone",
   },
   "fabric.takeover.opened": {
     ...control,

@@ -115,7 +115,7 @@ const denied = (
   );
 const breaker = createBreaker({
   thresholds: { usual: [], byTenant: new Map() },
-  costOf: (event) => event.redacted_summary.cost_micros ?? 0n,
+  costOf: (event) => ({ micros: event.redacted_summary.cost_micros ?? 0n, silence: 0 }),
 });
 const tallyOf = (event: Envelope): Tally | undefined => {
   const changes = breaker.project(event, { topic: event.type, partition: 0, offset: 0n });

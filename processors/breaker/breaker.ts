@@ -4,17 +4,17 @@ import type { Cause, Emission } from "../kit/emission.ts";
 import { toCause } from "../kit/emission.ts";
 import type { Processor } from "../kit/processor.ts";
 import { defineProcessor } from "../kit/processor.ts";
+import { settleReports } from "./model-calls.ts";
 import type { Reset, Trip } from "./store.ts";
-import { addResets, addTallies, findTrips, toScopeName } from "./store.ts";
+import { addResets, addTallies, dropEmptyBuckets, findTrips, toScopeName } from "./store.ts";
 import type { Thresholds } from "./thresholds.ts";
-import type { ScopeKey, Tally } from "./words.ts";
+import type { ModelCost, ScopeKey, Tally } from "./words.ts";
 import { fabricTenant, toTally, watchedTypes } from "./words.ts";
 
 /** What the breaker is given: people write thresholds, and what a model call costs is the ledger's to say. */
 export interface BreakerSettings {
   readonly thresholds: Thresholds;
-  /** Millionths of the price list's currency. */
-  readonly costOf: (event: Envelope<"agent.model.completed">) => bigint;
+  readonly costOf: (event: Envelope<"agent.model.completed">) => ModelCost;
 }
 
 type BreakerChange =
@@ -40,8 +40,13 @@ export function createBreaker({ thresholds, costOf }: BreakerSettings): Processo
       if (resets.length > 0) await addResets(tx, resets);
       const counted = changes.filter((one) => one.kind === "tally");
       if (counted.length === 0) return [];
-      const tallies = counted.map((one) => one.tally);
-      const nowMs = await addTallies(tx, tallies);
+      const { added, takenBack } = await settleReports(
+        tx,
+        counted.map((one) => one.tally),
+      );
+      if (added.length === 0) return [];
+      const nowMs = await addTallies(tx, [...added, ...takenBack]);
+      await dropEmptyBuckets(tx, takenBack);
       /** The newest event of each scope: with it, the limit is passed. */
       const newest = new Map<string, { readonly from: Cause; readonly recordedMs: number }>();
       for (const { tally, from } of counted) {
@@ -58,7 +63,7 @@ export function createBreaker({ thresholds, costOf }: BreakerSettings): Processo
       };
       const trips = await findTrips(
         tx,
-        tallies,
+        added,
         (key) => {
           const { from, recordedMs } = crosserOf(key);
           return { eventId: from.event_id, recordedMs };

@@ -86,6 +86,24 @@ export async function addTallies(tx: Transaction, tallies: readonly Tally[]): Pr
   return written.rows[0]?.now.getTime() ?? 0;
 }
 
+/** Whether a bucket of nothing is there would tell of the order in which reports of a model call came. */
+export async function dropEmptyBuckets(tx: Transaction, tallies: readonly Tally[]): Promise<void> {
+  if (tallies.length === 0) return;
+  const keys = tallies.flatMap(({ scopes, startedMs }) => scopes.map((key) => ({ ...key, startedMs })));
+  await tx.query({
+    name: "breaker-drop-empty-buckets",
+    text: `DELETE FROM buckets AS b USING unnest($1::text[], $2::text[], $3::text[], $4::float8[]) AS k(tenant_id, scope, scope_id, at_ms)
+      WHERE (b.tenant_id, b.scope, b.scope_id, b.started_at)
+          = (k.tenant_id, k.scope, k.scope_id, to_timestamp(k.at_ms / 1000.0)) AND b.events = 0`,
+    values: [
+      keys.map((one) => one.tenantId),
+      keys.map((one) => one.scope),
+      keys.map((one) => one.scopeId),
+      keys.map((one) => one.startedMs),
+    ],
+  });
+}
+
 interface BucketRow extends Omit<Bucket, "startedMs"> {
   readonly tenant_id: string;
   readonly scope: ScopeKey["scope"];

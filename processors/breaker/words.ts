@@ -48,8 +48,26 @@ export interface ScopeKey {
   readonly scopeId: string;
 }
 
+/** A report of a model call; several tell of one call, and one of them counts. */
+export interface ModelReport {
+  readonly tenantId: string;
+  /** Reports of one tenant with the same key tell of the same call. */
+  readonly callKey: string;
+  readonly eventId: string;
+  /** How little it tells of the call's cost: 0 most. */
+  readonly silence: number;
+}
+
+/** What a report of a model call says of its cost: millionths of the price list's currency, and how little it tells (0 most). */
+export interface ModelCost {
+  readonly micros: bigint;
+  readonly silence: number;
+}
+
 /** One event, as the breaker counts it. */
 export interface Tally {
+  /** Null: no other event can tell of the same. */
+  readonly report: ModelReport | null;
   readonly scopes: readonly ScopeKey[];
   /** Begin of the bucket, UTC milliseconds. */
   readonly startedMs: number;
@@ -60,7 +78,8 @@ export interface Tally {
 /** The tenant of what concerns every tenant. */
 export const fabricTenant = "fabric";
 
-const nothing: Counts = {
+/** What every event counts: itself. */
+export const nothing: Counts = {
   events: 1n,
   starts: 0n,
   spawns: 0n,
@@ -80,24 +99,43 @@ const heldReasons: ReadonlySet<string> = new Set(["READ_ONLY_BREAKER", "INCIDENT
 export function toTally(
   event: Envelope<WatchedType>,
   source: Source,
-  costOf: (event: Envelope<"agent.model.completed">) => bigint,
+  costOf: (event: Envelope<"agent.model.completed">) => ModelCost,
 ): Tally | null {
   if (event.origin.startsWith("processor:")) return null;
-  const counts = toCounts(event, costOf);
+  const cost = event.type === "agent.model.completed" ? costOf(event) : noCost;
+  const counts = toCounts(event, cost);
   if (counts === null) return null;
   const waitMs = source.timestampMs === undefined ? 0 : Math.max(0, source.timestampMs - event.recorded_at);
   return {
+    report: toReport(event, cost),
     scopes: toScopes(event),
-    startedMs: event.recorded_at - (((event.recorded_at % bucketMs) + bucketMs) % bucketMs),
+    startedMs: toStartedMs(event.recorded_at),
     recordedMs: event.recorded_at,
     counts: { ...counts, wait_ms: BigInt(Math.floor(waitMs)) },
   };
 }
 
-function toCounts(
-  event: Envelope<WatchedType>,
-  costOf: (event: Envelope<"agent.model.completed">) => bigint,
-): Counts | null {
+const noCost: ModelCost = { micros: 0n, silence: 0 };
+
+/** Begin of the bucket that a time of recording belongs to, UTC milliseconds. */
+export function toStartedMs(recordedMs: number): number {
+  return recordedMs - (((recordedMs % bucketMs) + bucketMs) % bucketMs);
+}
+
+/** As the ledger names a call. */
+function toReport(event: Envelope<WatchedType>, { silence }: ModelCost): ModelReport | null {
+  if (event.type !== "agent.model.completed" || event.redacted_summary.model_call_id === null) return null;
+  const { session_id, attempt } = event.execution;
+  const key = [event.correlation_id, session_id, event.redacted_summary.model_call_id, attempt];
+  return {
+    tenantId: event.tenant_id,
+    callKey: JSON.stringify(key).replaceAll("\0", "\uFFFD"),
+    eventId: event.event_id,
+    silence,
+  };
+}
+
+function toCounts(event: Envelope<WatchedType>, { micros }: ModelCost): Counts | null {
   switch (event.type) {
     case "agent.subagent.started":
       return { ...nothing, starts: 1n };
@@ -119,10 +157,8 @@ function toCounts(
         results: 1n,
         failures: event.redacted_summary.outcome === "failed" ? 1n : 0n,
       };
-    case "agent.model.completed": {
-      const micros = costOf(event);
+    case "agent.model.completed":
       return { ...nothing, cost_micros: micros, priced: micros > 0n ? 1n : 0n };
-    }
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Transaction } from "../kit/transaction.ts";
 import type { Spending } from "./budgets.ts";
 import type { UsageRow } from "./usage-row.ts";
-import { repricedCause, toDay } from "./usage-row.ts";
+import { repricedCause, toDay, toldFirst } from "./usage-row.ts";
 import type { Charge } from "./words.ts";
 
 /** A change of what counts: a row came in, or went out because an earlier report of the same call came late. */
@@ -106,7 +106,7 @@ async function findContested(tx: Transaction, keyed: readonly Charge[]): Promise
 
 /** Of two reports of one model call the one that tells what it cost goes before the one that tells tokens, or nothing. */
 const knownFirst = `CASE WHEN kind = 'model'
-  THEN array_position(ARRAY['listed', 'reported', 'unpriced', 'unmeasured'], price_state) ELSE 0 END`;
+  THEN array_position(ARRAY['${toldFirst.join("', '")}'], price_state) ELSE 0 END`;
 
 /** What moved, as the database tells it. */
 type MovedRow = Omit<Spending, "recorded_at"> & { recorded_at: Date; is_counted: boolean };

@@ -17,6 +17,14 @@ export type CostEvent = Envelope<(typeof costTypes)[number]>;
  */
 export type PriceState = "listed" | "reported" | "unpriced" | "unmeasured" | "free" | "correction";
 
+/** States of a model call, those first in which it tells most of its cost: of several reports of one call that one counts. */
+export const toldFirst = [
+  "listed",
+  "reported",
+  "unpriced",
+  "unmeasured",
+] as const satisfies readonly PriceState[];
+
 /** The cause of a correction that prices a call for which a price came later; it counts with that call. */
 export const repricedCause = "repriced";
 

@@ -2448,7 +2448,7 @@ export const summarySources: Readonly<Record<EventType, AvroRecord>> = {
     "type": "record",
     "name": "FabricTenantErasedSummary",
     "namespace": "fabric",
-    "doc": "A tenant's content is to be gone: projections blank what people and tools wrote, and keep numbers and digests. Its raw payloads are beyond reading without its key.",
+    "doc": "A tenant's episodes are to be blank: what people and tools wrote in them goes, numbers, decisions and labels stay. Other projections and raw payloads are not touched by it.",
     "fields": [
       {
         "name": "erased_until_at",

@@ -691,7 +691,7 @@ export interface FabricBudgetCrossedSummary {
   period: string;
 }
 
-/** A tenant's content is to be gone: projections blank what people and tools wrote, and keep numbers and digests. Its raw payloads are beyond reading without its key. */
+/** A tenant's episodes are to be blank: what people and tools wrote in them goes, numbers, decisions and labels stay. Other projections and raw payloads are not touched by it. */
 export interface FabricTenantErasedSummary {
   /** Content that was recorded up to here, whenever a consumer reads it. */
   erased_until_at: EpochMs;

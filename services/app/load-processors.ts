@@ -3,10 +3,12 @@ import { join } from "node:path";
 import { createBreaker } from "../../processors/breaker/breaker.ts";
 import type { Thresholds } from "../../processors/breaker/thresholds.ts";
 import { parseThresholds } from "../../processors/breaker/thresholds.ts";
+import type { ModelCost } from "../../processors/breaker/words.ts";
 import { parseBudgets } from "../../processors/cost/budgets.ts";
 import type { CostSettings } from "../../processors/cost/cost.ts";
 import { createCost } from "../../processors/cost/cost.ts";
 import { parsePrices } from "../../processors/cost/prices.ts";
+import { toldFirst } from "../../processors/cost/usage-row.ts";
 import { toCharge } from "../../processors/cost/words.ts";
 import type { Processor } from "../../processors/kit/processor.ts";
 import type { Envelope } from "../../schemas/envelope.ts";
@@ -23,11 +25,13 @@ export function processorsWith(cost: CostSettings, thresholds?: Thresholds): rea
 }
 
 /** What the ledger would book; what it cannot book is set aside there, and costs nothing here. */
-function costOf(event: Envelope<"agent.model.completed">, { prices }: CostSettings): bigint {
+function costOf(event: Envelope<"agent.model.completed">, { prices }: CostSettings): ModelCost {
   try {
-    return toCharge(event, prices).usage.amount_micros;
+    const { amount_micros, price_state } = toCharge(event, prices).usage;
+    const told = toldFirst.findIndex((one) => one === price_state);
+    return { micros: amount_micros, silence: told === -1 ? toldFirst.length : told };
   } catch {
-    return 0n;
+    return { micros: 0n, silence: toldFirst.length };
   }
 }
 

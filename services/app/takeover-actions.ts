@@ -17,7 +17,10 @@ import {
   toMinute,
 } from "./takeover-text.ts";
 
-type TakeoverActions = Pick<Actions, "takeoverList" | "takeoverShow" | "takeoverDo" | "episodeLabel">;
+type TakeoverActions = Pick<
+  Actions,
+  "takeoverList" | "takeoverShow" | "takeoverDo" | "episodeLabel" | "episodesErase"
+>;
 
 const readers = ["sre", "approver", "analyst", "auditor", "incident", "admin"] as const;
 const workers = ["sre", "approver"] as const;
@@ -25,15 +28,26 @@ const labellers = ["analyst", "sre", "approver", "admin"] as const;
 
 const labelSchema = z.looseObject({ event_id: z.string(), episode_id: z.string(), label: z.string() });
 
-/** `fabric takeover …` and `fabric eval label`: over the desk's HTTP API, as a person. */
+const erasureSchema = z.looseObject({
+  event_id: z.string(),
+  tenant_id: z.string(),
+  erased_until: z.string(),
+});
+
+/** `fabric takeover …`, `fabric eval label` and `erase`: over the desk's HTTP API, as a person. */
 export function takeoverActions(configOf: (common: Common) => Promise<Config>): TakeoverActions {
   async function ask(
     common: Common,
     tokenFile: string | undefined,
     roles: readonly [Role, ...Role[]],
+    tenant?: string,
   ): Promise<(call: Omit<GateCall, "token" | "roleHint">) => Promise<unknown>> {
     const config = await configOf(common);
-    const token = await operatorToken(config, common, { roles, tokenFile });
+    const token = await operatorToken(config, common, {
+      roles,
+      tokenFile,
+      ...(tenant === undefined ? {} : { tenant }),
+    });
     const roleHint = `this needs one of the roles ${roles.join(", ")}, which no agent's token has; \`fabric tokens issue --role ${roles[0]}\` makes such a token`;
     return (call) => callDesk(config, { ...call, token, roleHint });
   }
@@ -70,6 +84,15 @@ export function takeoverActions(configOf: (common: Common) => Promise<Config>): 
       return {
         json: shown,
         text: `${shown.episode_id} is labelled ${shown.label}; the dataset has it in a moment`,
+      };
+    },
+    async episodesErase(common, { tenant, reason, tokenFile }) {
+      const call = await ask(common, tokenFile, ["admin"], tenant);
+      const body = { tenant_id: tenant, reason };
+      const shown = parse(erasureSchema, await call({ method: "POST", path: "/v1/episodes/erasures", body }));
+      return {
+        json: shown,
+        text: `what people and tools wrote in the episodes of ${shown.tenant_id} up to ${shown.erased_until} is blank in a moment, and stays so in every rebuild; the audit trail, the vault and files that were exported are not touched`,
       };
     },
   };

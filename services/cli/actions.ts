@@ -180,6 +180,7 @@ export interface Actions {
       note: string | undefined;
     } & AsPerson,
   ): Promise<Report>;
+  episodesErase(common: Common, options: { tenant: string; reason: string } & AsPerson): Promise<Report>;
   lettersList(
     common: Common,
     options: {

@@ -19,7 +19,7 @@ interface WithToken {
   readonly tokenFile?: string;
 }
 
-/** `fabric takeover …`, and `fabric eval label`. */
+/** `fabric takeover …`, and `fabric eval label` and `erase`. */
 export function addTakeoverCommands(program: Command, actions: Actions, action: Bind): void {
   const takeover = program.command("takeover").description("what waits for a person, with its evidence");
   takeover
@@ -138,6 +138,31 @@ export function addTakeoverCommands(program: Command, actions: Actions, action: 
             label,
             score: options.score,
             note: options.note,
+            tokenFile: options.tokenFile,
+          }),
+      ),
+    );
+  evaluation
+    .command("erase")
+    .description(
+      "blank what people and tools wrote in a tenant's episodes up to now; it cannot be taken back",
+    )
+    .requiredOption("--tenant <id>", "whose")
+    .requiredOption("--reason <text>", "why")
+    .option("--token-file <file>", tokenText)
+    .addHelpText(
+      "after",
+      "\nNeeds the role admin of the tenant. Prompts, inputs, resources, folders, persons and notes go, also from what is\n" +
+        "recorded before now and comes later; decisions, outcomes, numbers and labels stay. Nothing else is erased: not the\n" +
+        "audit trail, not the vault, not files that were exported." +
+        '\n\nExamples:\n  fabric eval erase --tenant acme --reason "the contract ended"',
+    )
+    .action(
+      action(
+        (options: { tenant: string; reason: string } & WithToken) => (common) =>
+          actions.episodesErase(common, {
+            tenant: options.tenant,
+            reason: options.reason,
             tokenFile: options.tokenFile,
           }),
       ),

@@ -4,6 +4,7 @@ import type { Role } from "../platform/auth.ts";
 import type { AccessTable, HttpRequest, HttpServer, ReceivedBody } from "../platform/http.ts";
 import { callerOf, parseInput } from "../platform/route-input.ts";
 import type { DeskDeps } from "./desk-deps.ts";
+import { eraseEpisodes } from "./erase-episodes.ts";
 import { claimItem, noteItem, reassignItem, resolveItem } from "./item-commands.ts";
 import type { Target } from "./item-commands.ts";
 import type { LoadEvidence } from "./item-evidence.ts";
@@ -23,6 +24,7 @@ export const deskAccess = {
   "POST /v1/takeover/:id/reassign": workers,
   "POST /v1/takeover/:id/resolve": workers,
   "POST /v1/episodes/:id/label": ["analyst", "approver", "sre", "admin"],
+  "POST /v1/episodes/erasures": ["admin"],
 } as const satisfies AccessTable;
 
 /** Who is told where raw payloads lie. Analysts ask about numbers, and get none. */
@@ -60,6 +62,7 @@ const labelSchema = z.strictObject({
   score: z.number().int().min(0).max(100).optional(),
   note: text(8_000).optional(),
 });
+const erasureSchema = z.strictObject({ tenant_id: z.string(), reason: text(2_000) });
 const episodeId = z.string().regex(/^[A-Za-z0-9_:.-]{1,128}$/, "an episode id");
 
 /** Adds the routes of the desk; give `deskAccess` to the server. */
@@ -103,6 +106,25 @@ export function registerDeskRoutes(
     const resolution = { outcome, note: note ?? null, proposal: proposal ?? null };
     const after = await resolveItem(deps, targetOf(request), resolution);
     return reply.send({ ...toShown(after), ...resolution, resolution_note: resolution.note });
+  });
+
+  app.post("/v1/episodes/erasures", async (request, reply) => {
+    const { tenantId, subject } = callerOf(request);
+    const one = parseInput(erasureSchema, bodyOf(request));
+    // Named once more by whoever asks: the token alone says it too quietly for what cannot be taken back.
+    if (one.tenant_id !== tenantId) {
+      throw new Fault(
+        "REQUEST_INVALID",
+        `the token is of \`${tenantId}\`; that tenant's episodes it can erase`,
+      );
+    }
+    const done = await eraseEpisodes(deps, { tenantId, reason: one.reason, by: subject });
+    return reply.code(201).send({
+      event_id: done.eventId,
+      tenant_id: tenantId,
+      erased_until: new Date(done.erasedUntilMs).toISOString(),
+      erased_by: subject,
+    });
   });
 
   app.post<{ Params: { id: string } }>("/v1/episodes/:id/label", async (request, reply) => {

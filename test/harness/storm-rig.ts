@@ -136,7 +136,10 @@ export async function openStorm(options: StormOptions): Promise<Storm> {
   const hostDatabase = open("fabric_host", 6, ["host"]);
   const breaker = createBreaker({
     thresholds: { usual: options.thresholds, byTenant: new Map() },
-    costOf: (event) => event.redacted_summary.cost_micros ?? 0n,
+    costOf: ({ redacted_summary: { cost_micros } }) => ({
+      micros: cost_micros ?? 0n,
+      silence: cost_micros === null ? 1 : 0,
+    }),
   });
   const host = startHost({
     ...common,

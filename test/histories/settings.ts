@@ -58,7 +58,10 @@ export const processors: readonly Processor[] = [
       ],
       byTenant: new Map(),
     },
-    costOf: (event) => event.redacted_summary.cost_micros ?? 0n,
+    costOf: ({ redacted_summary: { cost_micros } }) => ({
+      micros: cost_micros ?? 0n,
+      silence: cost_micros === null ? 1 : 0,
+    }),
   }),
   createCost({
     prices: parsed.prices,

@@ -72,6 +72,22 @@ describe("an analyst", () => {
     expect(await numberOf(ann.sql, "SELECT count(*) AS n FROM analytics.audit_trail")).toBeGreaterThan(20);
   });
 
+  it("is not told where raw payloads lie, as at the desk, whatever it sets; an auditor is", async () => {
+    const told = (view: string) =>
+      `SELECT count(payload_ref) AS n FROM analytics.${view} WHERE tenant_id = $1`;
+    const auditor = openDatabase({
+      url: test.roleUrl("fabric_auditor"),
+      applicationName: "analysts-test",
+      maxConnections: 1,
+    });
+    for (const view of ["audit_trail", "story"]) {
+      expect(await numberOf(auditor, told(view), [small])).toBeGreaterThan(0);
+      expect(await numberOf(ann.sql, told(view), [small])).toBe(0);
+    }
+    await auditor.end();
+    await expect(ann.sql.query("SET ROLE fabric_auditor")).rejects.toThrow(/permission denied/);
+  });
+
   it("sees no other tenant by a setting, another role or a function of its own", async () => {
     const foreign = "SELECT count(*) AS n FROM analytics.audit_trail WHERE tenant_id = 'seed-big'";
     for (const setting of [

@@ -32,7 +32,9 @@ afterAll(async () => {
   await test.drop();
 });
 beforeEach(async () => {
-  await sql.query("TRUNCATE breaker.buckets, breaker.resets, breaker.trips, incidents.holds");
+  await sql.query(
+    "TRUNCATE breaker.buckets, breaker.model_calls, breaker.resets, breaker.trips, incidents.holds",
+  );
 });
 
 const limit: Threshold = {
@@ -46,7 +48,10 @@ const limit: Threshold = {
 const breakerWith = (...usual: readonly Threshold[]) =>
   createBreaker({
     thresholds: { usual, byTenant: new Map() },
-    costOf: (event) => event.redacted_summary.cost_micros ?? 0n,
+    costOf: ({ redacted_summary: { cost_micros } }) => ({
+      micros: cost_micros ?? 0n,
+      silence: cost_micros === null ? 1 : 0,
+    }),
   });
 const started = (recordedAtMs: number, correlationId = "cor_1"): Envelope =>
   eventOf(
@@ -94,6 +99,64 @@ describe("the breaker", () => {
     expect(await buckets()).toEqual(whole);
   });
 
+  it("counts a model call once, by the report that tells more, whatever comes first and in whichever batch", async () => {
+    const atMs = 1_767_225_600_000;
+    const report = (claim: bigint | null, afterMs: number, agentId: string | null = null): Envelope =>
+      eventOf(
+        draft(
+          "agent.model.completed",
+          {
+            model: "large",
+            outcome: "succeeded",
+            input_tokens: 5n,
+            cached_input_tokens: null,
+            cache_write_tokens: null,
+            output_tokens: 1n,
+            reasoning_tokens: null,
+            duration_ms: 5n,
+            cost_micros: claim,
+            error_kind: null,
+            model_call_id: "api:1",
+          },
+          { execution: { session_id: "s1" }, ...(agentId === null ? {} : { agent_id: agentId }) },
+        ),
+        { eventId: newEventId(systemClock), recordedAtMs: atMs + afterMs },
+      );
+    const hook = report(null, 0, "child");
+    const plugin = report(700n, 6_000);
+    const later = report(900n, 7_000);
+    const sums = async () =>
+      (
+        await sql.query(
+          `SELECT scope, scope_id, sum(events)::int AS events, sum(cost_micros)::int AS micros, sum(priced)::int AS priced
+            FROM breaker.buckets WHERE scope <> 'all' GROUP BY 1, 2 ORDER BY 1, 2`,
+        )
+      ).rows;
+    for (const order of [
+      [[hook], [plugin], [later]],
+      [[later], [plugin], [hook]],
+      [[plugin, hook, later]],
+      [
+        [hook, later],
+        [plugin, plugin],
+      ],
+    ]) {
+      for (const batch of order) await apply(batch);
+      expect(await sums()).toMatchObject([
+        {
+          scope: "agent",
+          scope_id: expect.not.stringMatching(/child/) as unknown,
+          events: 1,
+          micros: 700,
+          priced: 1,
+        },
+        { scope: "correlation", events: 1, micros: 700, priced: 1 },
+        { scope: "tenant", events: 1, micros: 700, priced: 1 },
+      ]);
+      await sql.query("TRUNCATE breaker.buckets, breaker.model_calls");
+    }
+  });
+
   it("trips with the event that passes the limit, once, and what it writes holds the scope", async () => {
     const nowMs = Date.now();
     expect(await apply(times(10, () => started(nowMs)))).toEqual([]);
@@ -122,6 +185,19 @@ describe("the breaker", () => {
     ]);
     expect(await apply(times(30, () => started(nowMs)))).toEqual([]);
     expect([await count("breaker.trips"), await count("incidents.holds")]).toEqual([1, 1]);
+    const shown = async () => (await sql.query("SELECT * FROM analytics.breaker_trips")).rows;
+    const trip = {
+      tenant_id: "acme",
+      scope: "correlation",
+      scope_id: "cor_1",
+      measure: "fan_out",
+      observed: 11n,
+    };
+    expect(await shown()).toMatchObject([
+      { ...trip, state: "read_only", crossed_by_event_id: crossing.event_id, reset_at: null },
+    ]);
+    await apply([resetOf("cor_1", Date.now() + 1_000)]);
+    expect(await shown()).toMatchObject([{ ...trip, state: "reset", reset_by: "ida" }]);
   });
 
   it("trips once when several batches pass the limit at the same time", async () => {

@@ -256,6 +256,7 @@ describe("over HTTP", () => {
     "sre-ann": { subject: "ann", roles: ["sre"] },
     "approver-bob": { subject: "bob", roles: ["approver"] },
     "analyst-dan": { subject: "dan", roles: ["analyst"] },
+    "admin-ada": { subject: "ada", roles: ["admin"] },
     "agent-run": { subject: "developer", roles: ["runtime"] },
   };
   beforeEach(async () => {
@@ -402,6 +403,24 @@ describe("over HTTP", () => {
       expect.stringContaining("fabric tokens issue --role sre"),
     ]);
     expect((await run(["takeover", "list", "--state", "odd"])).exit).toBe(2);
+  });
+
+  it("erases a tenant's episodes as an event of its administrator, who names the tenant once more", async () => {
+    const erase = (tenant: string, token: string) =>
+      run(["eval", "erase", "--tenant", tenant, "--reason", "the contract ended"], token);
+    expect((await erase("acme", "sre-ann")).exit).toBe(4);
+    expect((await erase("globex", "admin-ada")).stderr).toMatch(/REQUEST_INVALID.*`acme`/);
+    expect(await said()).toEqual([]);
+    const done = await erase("acme", "admin-ada");
+    expect([done.exit, done.stderr]).toEqual([0, ""]);
+    const [event] = await said();
+    expect(event).toMatchObject({
+      type: "fabric.tenant.erased",
+      tenant_id: "acme",
+      origin: "human",
+      redacted_summary: { erased_by: "ada", reason: "the contract ended" },
+    });
+    expect((event?.redacted_summary as { erased_until_at: number }).erased_until_at).toBe(event?.recorded_at);
   });
 
   it("labels an episode as an event of its author, also one that nobody knows yet", async () => {
