@@ -36,7 +36,10 @@ export async function questions(bench: Bench): Promise<Row[]> {
     statementTimeoutMs,
   });
   bench.onEnd(() => admin.end());
+  const restore = await prepareBulkLoad(admin);
   await seed(bench, target.roleUrl("fabric_host"));
+  bench.progress("indexes are built again");
+  await restore();
   const [{ tenantId }] = toTenants(prefix);
   const analyst = await openAnalyst(bench, admin, target.url, tenantId);
   await admin.query("VACUUM (ANALYZE) audit.trail");
@@ -65,6 +68,8 @@ export async function questions(bench: Bench): Promise<Row[]> {
     );
     const ours: number[] = [];
     const theirs: number[] = [];
+    // The first time each connection reads the catalogue, and what it needs from the disk.
+    for (const one of [analyst, admin]) await timeOf(one, bound);
     for (let repetition = 0; repetition < bench.sizes.repetitions; repetition += 1) {
       ours.push(await timeOf(analyst, bound));
       theirs.push(await timeOf(admin, bound));
@@ -90,6 +95,26 @@ export async function questions(bench: Bench): Promise<Row[]> {
     );
   }
   return rows;
+}
+
+/**
+ * As for any load of ten million rows: a commit does not wait for the disk, and the trail's plain indexes go; those of the
+ * ledger serve its processor. Puts all back when called.
+ */
+async function prepareBulkLoad(admin: Database): Promise<() => Promise<void>> {
+  const { rows } = await admin.query<{ name: string; definition: string }>(
+    `SELECT format('%I.%I', n.nspname, c.relname) AS name, pg_get_indexdef(i.indexrelid) AS definition
+     FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
+     WHERE NOT i.indisunique AND i.indrelid = 'audit.trail'::regclass`,
+  );
+  for (const { name } of rows) await admin.query(`DROP INDEX ${name}`);
+  const database = (await admin.query<{ name: string }>("SELECT quote_ident(current_database()) AS name"))
+    .rows[0]?.name;
+  await admin.query(`ALTER DATABASE ${String(database)} SET synchronous_commit = off`);
+  return async () => {
+    await admin.query(`ALTER DATABASE ${String(database)} RESET synchronous_commit`);
+    for (const { definition } of rows) await admin.query(definition);
+  };
 }
 
 async function seed(bench: Bench, url: string): Promise<void> {
