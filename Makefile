@@ -56,7 +56,7 @@ down: setup build ## stop them; ARGS=--wipe forgets the data too
 status: build ## endpoints, versions, health, lag
 	@$(FABRIC) status $(ARGS)
 
-bench: setup ## measure, each figure beside a limit or a peer; NAME=relay|latency|host|replay|gate|hooks|policy|avro|redrive|memory|processors|rebuild|goal|questions picks one
+bench: setup ## measure, each figure beside a limit or a peer; NAME=relay|latency|host|replay|gate|hooks|policy|avro|redrive|memory|processors|goal|questions picks one
 	@node node_modules/typescript/bin/tsc -p tsconfig.bench.json
 	@node deploy/copy-assets.mjs
 	@node dist/test/bench/main.js $(NAME)

@@ -16,7 +16,6 @@ import { memory } from "./memory.ts";
 import { policy } from "./policy.ts";
 import { processors } from "./processors.ts";
 import { questions } from "./questions.ts";
-import { rebuild } from "./rebuild.ts";
 import { redrive } from "./redrive.ts";
 import { relay } from "./relay.ts";
 import { replay } from "./replay.ts";
@@ -32,7 +31,6 @@ const figures: Readonly<Record<string, Figure>> = {
   hooks,
   policy,
   processors,
-  rebuild,
   goal,
   questions,
   replay,

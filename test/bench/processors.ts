@@ -42,6 +42,18 @@ export async function processors(bench: Bench): Promise<Row[]> {
       toRow(
         {
           ...shared,
+          name: `${name}, rebuilt from empty tables`,
+          unit: "minutes",
+          against: "limit",
+          other: "the bare consumer",
+          note,
+        },
+        ours.map((one) => one.seconds / 60),
+        bare.map((one) => one.seconds / 60),
+      ),
+      toRow(
+        {
+          ...shared,
           name: `${name}, share of a core`,
           unit: "cores",
           against: "limit",
