@@ -21,6 +21,7 @@ export const evidenceTypes = [
   "fabric.breaker.reset",
   "fabric.adapter.unrecognized",
   "fabric.gap.found",
+  "fabric.gap.resumed",
   "fabric.budget.crossed",
 ] as const;
 export type EvidenceType = (typeof evidenceTypes)[number];
@@ -189,11 +190,7 @@ function judge(event: Envelope<EvidenceType>): Judgement | null {
     }
     case "fabric.letter.buried": {
       const { consumer, code, source_topic } = event.redacted_summary;
-      return opens(
-        "letter",
-        [consumer, code, source_topic],
-        `${consumer} set aside inputs of ${source_topic}: ${code}`,
-      );
+      return opens("letter", letterKey(event), `${consumer} set aside inputs of ${source_topic}: ${code}`);
     }
     case "fabric.breaker.tripped": {
       const { scope, scope_id, measure } = event.redacted_summary;
@@ -229,6 +226,15 @@ function judge(event: Envelope<EvidenceType>): Judgement | null {
         `${consumer} stands still at ${source_topic}/${String(source_partition)}: records are gone (${toWords(cause)})`,
       );
     }
+    case "fabric.gap.resumed": {
+      const { consumer, source_topic, source_partition, choice, resumed_by } = event.redacted_summary;
+      return {
+        role: "closes",
+        cause: "gap",
+        key: [consumer, source_topic, source_partition],
+        title: `${resumed_by} let ${consumer} go on at ${source_topic}/${String(source_partition)}: ${toWords(choice)}`,
+      };
+    }
     case "fabric.budget.crossed": {
       const { budget_id, scope, scope_id, limit_kind, period } = event.redacted_summary;
       // A limit of a kind that this version does not know may be one that refuses.
@@ -259,18 +265,25 @@ function effectKey(event: Envelope): string {
   return event.effect_id ?? event.plan_digest ?? event.event_id;
 }
 
-const titleMaxChars = 256;
+/** Letters of one consumer, fault and topic are one item. */
+export function letterKey(event: Envelope<"fabric.letter.buried">): Judgement["key"] {
+  const { consumer, code, source_topic } = event.redacted_summary;
+  return [consumer, code, source_topic];
+}
+
+/** Longest title of an item. */
+export const titleMaxChars = 256;
 /** An index row of Postgres holds 2,700 bytes; this fits whatever the script. */
 const keyPartMaxChars = 160;
 
 /** Parts are joined by a sign that none of them holds, so that two keys are never one. */
-function toCauseKey(parts: Judgement["key"]): string {
+export function toCauseKey(parts: Judgement["key"]): string {
   return parts
     .map((part) => toBounded(clean(String(part ?? "-")).replaceAll("|", "¦"), keyPartMaxChars))
     .join("|");
 }
 
-function toWords(symbol: string): string {
+export function toWords(symbol: string): string {
   return symbol.replaceAll("_", " ");
 }
 

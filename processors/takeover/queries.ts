@@ -6,6 +6,7 @@ import { toItemEvidence } from "./item-evidence.ts";
 export const dumpTables = [
   { table: "evidence", orderBy: "event_id" },
   { table: "item_events", orderBy: "event_id" },
+  { table: "letter_events", orderBy: "event_id" },
   { table: "items", orderBy: "item_id" },
 ] as const;
 

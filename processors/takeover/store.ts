@@ -4,9 +4,12 @@ import type { Transaction } from "../kit/transaction.ts";
 import type { Cause } from "./causes.ts";
 import type { Evidence } from "./evidence.ts";
 import type { ItemEvent } from "./item-event.ts";
+import type { LetterEvent } from "./letter-event.ts";
 
 export type Change =
-  { readonly kind: "evidence"; readonly row: Evidence } | { readonly kind: "deed"; readonly row: ItemEvent };
+  | { readonly kind: "evidence"; readonly row: Evidence }
+  | { readonly kind: "letter"; readonly row: LetterEvent }
+  | { readonly kind: "deed"; readonly row: ItemEvent };
 
 interface OpenedRow {
   readonly item_id: string;
@@ -27,11 +30,13 @@ export async function applyChanges(
   changes: readonly Change[],
 ): Promise<readonly Emission<"fabric.takeover.opened">[]> {
   const evidence = changes.flatMap((one) => (one.kind === "evidence" ? [one.row] : []));
+  const letters = changes.flatMap((one) => (one.kind === "letter" ? [one.row] : []));
   const deeds = changes.flatMap((one) => (one.kind === "deed" ? [one.row] : []));
-  if (evidence.length + deeds.length === 0) return [];
+  if (evidence.length + letters.length + deeds.length === 0) return [];
+  const touched = letters.length === 0 ? [] : await addLetters(tx, letters);
   await holdTenants(
     tx,
-    [...evidence, ...deeds].map(({ tenant_id }) => tenant_id),
+    [...evidence, ...touched, ...deeds].map(({ tenant_id }) => tenant_id),
   );
   if (evidence.length > 0) {
     await tx.query({
@@ -49,7 +54,34 @@ export async function applyChanges(
       values: [JSON.stringify(deeds)],
     });
   }
-  return (await makeItems(tx, evidence, deeds)).map(toOpened);
+  const keys = [...evidence, ...touched.map((one) => ({ ...one, cause: "letter" as const }))];
+  return (await makeItems(tx, keys, deeds)).map(toOpened);
+}
+
+interface LetterKey {
+  readonly tenant_id: string;
+  readonly cause_key: string;
+}
+
+/**
+ * Adds what became of letters, and answers the keys of the items that they belong to. A letter may change its tenant and its
+ * reason on its way: batches with letters come one after the other, before tenants are held, so that none misses another's.
+ */
+async function addLetters(tx: Transaction, letters: readonly LetterEvent[]): Promise<readonly LetterKey[]> {
+  await tx.query("SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' letters', 0))");
+  await tx.query({
+    name: "takeover-add-letters",
+    text: `INSERT INTO letter_events SELECT * FROM json_populate_recordset(NULL::letter_events, $1::json)
+      ON CONFLICT (event_id) DO NOTHING`,
+    values: [JSON.stringify(letters)],
+  });
+  const found = await tx.query<LetterKey>({
+    name: "takeover-letter-keys",
+    text: `SELECT DISTINCT b.tenant_id, b.cause_key FROM letter_events AS b
+      WHERE b.letter_id = ANY ($1::text[]) AND b.kind = 'buried' ORDER BY 1, 2`,
+    values: [[...new Set(letters.map((one) => one.letter_id))]],
+  });
+  return found.rows;
 }
 
 /** Two slices that touch one item each see what the other wrote: a tenant's queue changes in one transaction at a time. */
@@ -65,8 +97,28 @@ async function holdTenants(tx: Transaction, tenantIds: readonly string[]): Promi
 }
 
 /**
+ * When the last of an item's letters was gone, of those that were set aside since it was opened. A letter is gone when its
+ * way has ended, whatever the clocks say of when, or when it came back: then it waits where that burial belongs.
+ */
+const lettersGoneText = `SELECT min(x.at) AS at FROM (
+    SELECT p.at, sum(p.n) OVER (ORDER BY p.at) AS waiting
+    FROM letter_events AS b
+    CROSS JOIN LATERAL (
+      SELECT least(
+        (SELECT min(n.recorded_at) FROM letter_events AS n WHERE n.letter_id = b.letter_id AND n.kind = 'buried'
+          AND (n.recorded_at, n.event_id) > (b.recorded_at, b.event_id)),
+        (SELECT greatest(min(n.recorded_at), b.recorded_at) FROM letter_events AS n
+          WHERE n.letter_id = b.letter_id AND n.kind = 'ended' HAVING count(*) > 0)) AS at
+    ) AS gone
+    CROSS JOIN LATERAL (VALUES (b.recorded_at, 1), (gone.at, -1)) AS p(at, n)
+    WHERE s.cause = 'letter' AND b.kind = 'buried' AND (b.tenant_id, b.cause_key) = (s.tenant_id, s.cause_key)
+      AND b.recorded_at >= o.at AND p.at IS NOT NULL) AS x
+  WHERE x.waiting = 0`;
+
+/**
  * A span of a key is an item: from the first event after the span before, to the first word that closes it. More evidence
- * only ever adds spans, so no item that was announced goes away.
+ * only ever adds spans, so no item that was announced goes away; but for letters, where one that comes late may show that
+ * an item was not over, and that the one after it is the same.
  */
 const makeItemsText = `
 WITH RECURSIVE touched AS (
@@ -81,7 +133,7 @@ WITH RECURSIVE touched AS (
   FROM touched
   UNION ALL
   SELECT s.tenant_id, s.cause, s.cause_key, s.generation + 1, n.item_id, o.at,
-    CASE WHEN r.at IS NOT NULL OR c.at IS NOT NULL THEN greatest(o.at, least(r.at, c.at)) END
+    CASE WHEN r.at IS NOT NULL OR c.at IS NOT NULL OR l.at IS NOT NULL THEN greatest(o.at, least(r.at, c.at, l.at)) END
   FROM spans AS s
   CROSS JOIN LATERAL (
     SELECT 'tko_' || left(encode(sha256(convert_to(
@@ -101,6 +153,7 @@ WITH RECURSIVE touched AS (
     WHERE (e.tenant_id, e.cause, e.cause_key, e.role) = (s.tenant_id, s.cause, s.cause_key, 'closes')
       AND e.recorded_at >= o.at
   ) AS c
+  CROSS JOIN LATERAL (${lettersGoneText}) AS l
   WHERE s.closed_at IS NOT NULL AND o.at IS NOT NULL
 ), written AS (
   INSERT INTO items AS i (item_id, tenant_id, cause, cause_key, generation, state, title, first_event_id,
@@ -112,7 +165,8 @@ WITH RECURSIVE touched AS (
     f.title, f.event_id, f.correlation_id, s.opened_at, w.last_seen_at, w.occurrences,
     f.recorded_at + f.due_after_ms * interval '1 millisecond',
     h.assigned_to, h.lease_ends_at, d.notes, d.breached_at,
-    s.closed_at, coalesce(r.person, c.event_type), r.outcome, r.proposal, coalesce(r.note, c.title)
+    s.closed_at, coalesce(r.person, c.event_type, l.event_type), r.outcome, r.proposal,
+    coalesce(r.note, c.title, l.title)
   FROM spans AS s
   CROSS JOIN LATERAL (
     SELECT e.title, e.event_id, e.correlation_id, e.recorded_at, e.due_after_ms FROM evidence AS e
@@ -147,6 +201,14 @@ WITH RECURSIVE touched AS (
       AND e.recorded_at = s.closed_at
     ORDER BY e.event_id LIMIT 1
   ) AS c ON true
+  LEFT JOIN LATERAL (
+    SELECT n.event_type, n.title FROM letter_events AS b JOIN letter_events AS n USING (letter_id)
+    WHERE r.person IS NULL AND s.cause = 'letter' AND b.kind = 'buried'
+      AND (b.tenant_id, b.cause_key) = (s.tenant_id, s.cause_key)
+      AND b.recorded_at BETWEEN s.opened_at AND s.closed_at AND n.recorded_at <= s.closed_at
+      AND (n.kind = 'ended' OR (n.tenant_id, n.cause_key) <> (s.tenant_id, s.cause_key))
+    ORDER BY n.kind = 'ended' DESC, n.recorded_at DESC, n.event_id LIMIT 1
+  ) AS l ON true
   WHERE s.generation > 0
   ON CONFLICT (item_id) DO UPDATE SET state = EXCLUDED.state, title = EXCLUDED.title,
     first_event_id = EXCLUDED.first_event_id, correlation_id = EXCLUDED.correlation_id,
@@ -157,6 +219,10 @@ WITH RECURSIVE touched AS (
     resolution_note = EXCLUDED.resolution_note
   -- A row that this statement made has no earlier version.
   RETURNING i.item_id, i.cause, i.cause_key, i.title, i.due_at, i.first_event_id, i.xmax = 0 AS is_new
+), gone AS (
+  DELETE FROM items AS i USING (SELECT tenant_id, cause, cause_key, max(generation) AS last FROM spans GROUP BY 1, 2, 3) AS m
+  WHERE (i.tenant_id, i.cause, i.cause_key) = (m.tenant_id, m.cause, m.cause_key) AND i.cause = 'letter'
+    AND i.generation > m.last
 )
 SELECT w.item_id, w.cause, w.cause_key, w.title, w.due_at, e.trigger
 FROM written AS w JOIN evidence AS e ON e.event_id = w.first_event_id
@@ -164,16 +230,16 @@ WHERE w.is_new ORDER BY w.item_id`;
 
 async function makeItems(
   tx: Transaction,
-  evidence: readonly Evidence[],
+  keys: readonly Pick<Evidence, "tenant_id" | "cause" | "cause_key">[],
   deeds: readonly ItemEvent[],
 ): Promise<readonly OpenedRow[]> {
   const found = await tx.query<OpenedRow>({
     name: "takeover-make-items",
     text: makeItemsText,
     values: [
-      evidence.map((one) => one.tenant_id),
-      evidence.map((one) => one.cause),
-      evidence.map((one) => one.cause_key),
+      keys.map((one) => one.tenant_id),
+      keys.map((one) => one.cause),
+      keys.map((one) => one.cause_key),
       deeds.map((one) => one.item_id),
       deeds.map((one) => one.tenant_id),
     ],

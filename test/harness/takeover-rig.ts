@@ -130,6 +130,81 @@ export const resolvedEvent = (itemId: string, outcome: TakeoverOutcome, place: P
     contextOf(place),
   );
 
+/** A letter about an input of `cost` was set aside, or its way has ended. */
+export const letterEvent = (
+  letterId: string,
+  what: "redriven" | "archived" | { readonly code: string },
+  place: Placed,
+): Envelope => {
+  const common = { letter_id: letterId, consumer: "cost", attempts: 1, source_event_id: null };
+  const source = { source_topic: "agent.model.completed", source_partition: 0, source_offset: 4n };
+  if (typeof what === "object") {
+    return eventOf(
+      draft("fabric.letter.buried", {
+        ...common,
+        ...source,
+        kind: "dead",
+        fault_kind: "poison",
+        code: what.code,
+        detail: "it cannot be",
+        consumer_version: "1",
+        accountable: "sre",
+      }),
+      contextOf(place),
+    );
+  }
+  return what === "redriven"
+    ? eventOf(
+        draft("fabric.letter.redriven", {
+          ...common,
+          ...source,
+          redrive_id: "rdr_1",
+          outcome: "processed",
+          consumer_version: "2",
+          redriven_by: "ann",
+        }),
+        contextOf(place),
+      )
+    : eventOf(
+        draft("fabric.letter.archived", {
+          ...common,
+          ...source,
+          kind: "dead",
+          code: "BAD",
+          archived_by: "ann",
+          reason: "no use",
+        }),
+        contextOf(place),
+      );
+};
+
+/** A consumer stopped at a gap, or a person let it go on. */
+export const gapEvent = (partition: number, what: "found" | "resumed", place: Placed): Envelope => {
+  const common = { consumer: "cost", source_topic: "agent.model.completed", source_partition: partition };
+  return what === "found"
+    ? eventOf(
+        draft("fabric.gap.found", {
+          ...common,
+          expected_offset: 4n,
+          found_offset: 40n,
+          cause: "retention",
+        }),
+        contextOf(place),
+      )
+    : eventOf(
+        draft("fabric.gap.resumed", {
+          ...common,
+          cause: "retention",
+          choice: "log_start",
+          stopped_offset: 4n,
+          resumed_offset: 40n,
+          resumed_by: "ann",
+          reason: "looked",
+        }),
+        contextOf(place),
+      );
+};
+
 /** Projects events and applies them in one transaction, as the host does; the inbox is not part of it. */
 export async function applyEvents(
   database: Database,
@@ -144,7 +219,9 @@ export async function applyEvents(
 
 export interface StoredItem {
   readonly item_id: string;
+  readonly tenant_id: string;
   readonly cause: string;
+  readonly cause_key: string;
   readonly generation: number;
   readonly state: string;
   readonly occurrences: bigint;
@@ -152,6 +229,8 @@ export interface StoredItem {
   readonly due_at: Date;
   readonly assigned_to: string | null;
   readonly closed_by: string | null;
+  readonly closed_at: Date | null;
+  readonly resolution_note: string | null;
   readonly outcome: string | null;
 }
 

@@ -51,7 +51,11 @@ for (let first = 0; first < seeds.length; first += perRig) {
         // The cut of one long goal may leave no decision, and so no delivery; all else says something in each history.
         const empty = clean.filter(({ rows, table }) => rows.length === 0 && table !== "trace.deliveries");
         expect(empty.map(({ table }) => table)).toEqual([]);
-        expect(announced).toEqual(announcedClean);
+        // A letter that comes late may show that an item was not over, and that the one announced after it is the same.
+        const isOfLetters = (one: string): boolean => one.startsWith("letter ");
+        const others = (all: readonly string[]): string[] => all.filter((one) => !isOfLetters(one));
+        expect(others(announced)).toEqual(others(announcedClean));
+        expect(announced).toEqual(expect.arrayContaining(announcedClean.filter(isOfLetters)));
         expect(await rig.setAside()).toEqual([...history.impossible].sort());
         // A run in which nothing went wrong would show nothing.
         expect(rig.deaths).toBeGreaterThan(0);

@@ -28,7 +28,7 @@ const settleMs = 120_000;
 /** What may be planted: the inbox's answer is not heeded; the position is made durable before the work is. */
 export type Defect = "none" | "no-inbox" | "watermark-first";
 
-/** What a run said besides its tables: items that were announced. */
+/** What a run said besides its tables: items that were announced, each with its cause before it. */
 export type Announced = readonly string[];
 
 /** One topic set and one database for many histories, one after the other. */
@@ -170,7 +170,9 @@ export class HistoryRig {
     await this.#settled();
     const emitted = await this.#rig.outbox();
     const said = emitted.flatMap((event) =>
-      event.type === "fabric.takeover.opened" ? [event.redacted_summary.item_id] : [],
+      event.type === "fabric.takeover.opened"
+        ? [`${event.redacted_summary.cause} ${event.redacted_summary.item_id}`]
+        : [],
     );
     return [...new Set(said)].sort();
   }
@@ -317,7 +319,9 @@ async function moveAlone(sql: Database, work: Work): Promise<void> {
 }
 
 function announcedBy(emission: Emission): readonly string[] {
-  return emission.draft.type === "fabric.takeover.opened" ? [emission.draft.redacted_summary.item_id] : [];
+  if (emission.draft.type !== "fabric.takeover.opened") return [];
+  const { cause, item_id } = emission.draft.redacted_summary;
+  return [`${cause} ${item_id}`];
 }
 
 /** A broker that has just started does not give out producer ids at once. */

@@ -319,7 +319,8 @@ const makers: Readonly<Record<string, Maker>> = {
     }),
   buried: (random, base) =>
     say(random, base, "fabric.letter.buried", {
-      letter_id: `ltr_${random.hex(8)}`,
+      // A letter comes back now and then, also for another reason.
+      letter_id: `ltr_${String(random.between(1, 40))}`,
       kind: "dead",
       fault_kind: "poison",
       code: random.pick(["BAD_NUMBER", "SCHEMA_INVALID"]),
@@ -332,6 +333,46 @@ const makers: Readonly<Record<string, Maker>> = {
       source_offset: BigInt(random.between(0, 99)),
       source_event_id: base.event_id,
       accountable: "platform",
+    }),
+  redriven: (random, base) =>
+    say(random, base, "fabric.letter.redriven", {
+      letter_id: `ltr_${String(random.between(1, 40))}`,
+      redrive_id: `rdr_${random.hex(8)}`,
+      outcome: "processed",
+      consumer: "cost",
+      consumer_version: "1",
+      attempts: 2,
+      source_topic: "agent.model.completed",
+      source_partition: 0,
+      source_offset: 4n,
+      source_event_id: base.event_id,
+      redriven_by: random.pick(people),
+    }),
+  archived: (random, base) =>
+    say(random, base, "fabric.letter.archived", {
+      letter_id: `ltr_${String(random.between(1, 40))}`,
+      kind: "dead",
+      code: "BAD_NUMBER",
+      consumer: "cost",
+      attempts: 1,
+      source_topic: "agent.model.completed",
+      source_partition: 0,
+      source_offset: 4n,
+      source_event_id: base.event_id,
+      archived_by: random.pick(people),
+      reason: "no use",
+    }),
+  resumed: (random, base) =>
+    say(random, base, "fabric.gap.resumed", {
+      consumer: random.pick(["cost", "eval"]),
+      source_topic: "agent.model.completed",
+      source_partition: random.between(0, 2),
+      cause: "retention",
+      choice: "log_start",
+      stopped_offset: 4n,
+      resumed_offset: 40n,
+      resumed_by: random.pick(people),
+      reason: "looked",
     }),
   gap: (random, base) =>
     say(random, base, "fabric.gap.found", {
@@ -353,7 +394,8 @@ const makers: Readonly<Record<string, Maker>> = {
         "spend:model",
       ]),
       amount_micros: BigInt(random.between(-60_000, 60_000)),
-      cause: "refund",
+      // A repricing goes with its call, where a better report takes the call's place.
+      cause: random.pick(["refund", "repriced"]),
       author: random.pick(people),
     }),
   // What was recorded before it is blank, whatever comes first.

@@ -54,7 +54,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   await sql.query(
-    "TRUNCATE takeover.evidence, takeover.item_events, takeover.items, desk.claims, desk.breaches, outbox.events",
+    "TRUNCATE takeover.evidence, takeover.item_events, takeover.letter_events, takeover.items, desk.claims, desk.breaches, outbox.events",
   );
 });
 afterAll(async () => {

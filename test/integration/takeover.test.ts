@@ -19,6 +19,8 @@ import {
   claimedEvent,
   deferredEvent,
   expiredEvent,
+  gapEvent,
+  letterEvent,
   notedEvent,
   reassignedEvent,
   reconciledEvent,
@@ -40,13 +42,15 @@ beforeAll(async () => {
   });
 });
 afterEach(async () => {
-  await rig.sql.query("TRUNCATE takeover.evidence, takeover.item_events, takeover.items");
+  await empty();
 });
 afterAll(async () => {
   await queue.end();
   await rig.close();
 });
 
+const empty = () =>
+  rig.sql.query("TRUNCATE takeover.evidence, takeover.item_events, takeover.letter_events, takeover.items");
 const dump = async (): Promise<unknown> =>
   Promise.all(
     dumpTables.map(async ({ table, orderBy }) => [
@@ -57,7 +61,7 @@ const dump = async (): Promise<unknown> =>
 /** The id of the item that these events open, as the queue makes it. */
 async function itemOf(...events: Envelope[]): Promise<string> {
   const opened = await applyEvents(queue, events);
-  await rig.sql.query("TRUNCATE takeover.evidence, takeover.item_events, takeover.items");
+  await empty();
   const id = opened.at(-1)?.dedupeKey;
   if (id === undefined) throw new Error("nothing was opened");
   return id;
@@ -140,6 +144,77 @@ describe("the queue", () => {
     expect((await storedItems(queue)).map((one) => one.state)).toEqual(["settled", "open"]);
   });
 
+  it("settles a stopped partition when a person lets it go on, and not another one", async () => {
+    await applyEvents(queue, [
+      gapEvent(0, "found", { name: "g0", second: 10 }),
+      gapEvent(1, "found", { name: "g1", second: 10 }),
+      gapEvent(0, "resumed", { name: "r0", second: 20 }),
+    ]);
+    expect(await storedItems(queue)).toMatchObject([
+      {
+        state: "settled",
+        closed_by: "fabric.gap.resumed",
+        resolution_note: expect.stringMatching(/^ann let/) as unknown,
+      },
+      { state: "open", closed_by: null },
+    ]);
+  });
+
+  it("settles an item about letters when none of them waits: sent again, put away, or back for another reason", async () => {
+    const bad = { code: "BAD" };
+    await applyEvents(queue, [
+      // Of a letter that could not be read, the tenant is known once it went through.
+      letterEvent("l1", bad, { name: "b1", second: 10, tenantId: "fabric" }),
+      letterEvent("l2", bad, { name: "b2", second: 11, tenantId: "fabric" }),
+      letterEvent("l3", bad, { name: "b3", second: 12, tenantId: "fabric" }),
+      letterEvent("l1", "redriven", { name: "e1", second: 20 }),
+      letterEvent("l2", "archived", { name: "e2", second: 21, tenantId: "fabric" }),
+    ]);
+    expect(await storedItems(queue)).toMatchObject([{ state: "open", occurrences: 3n }]);
+    await applyEvents(queue, [letterEvent("l3", { code: "WORSE" }, { name: "b4", second: 30 })]);
+    expect(await storedItems(queue)).toMatchObject([
+      { tenant_id: "acme", cause_key: expect.stringContaining("WORSE") as unknown, state: "open" },
+      { tenant_id: "fabric", state: "settled", closed_by: "fabric.letter.archived", occurrences: 3n },
+    ]);
+    // Whoever ended it has another clock than whoever set it aside.
+    await applyEvents(queue, [letterEvent("l3", "redriven", { name: "e3", second: 29 })]);
+    expect((await storedItems(queue)).map((one) => one.state)).toEqual(["settled", "settled"]);
+    await applyEvents(queue, [letterEvent("l9", bad, { name: "b9", second: 40, tenantId: "fabric" })]);
+    expect((await storedItems(queue)).map((one) => one.state)).toEqual(["settled", "settled", "open"]);
+  });
+
+  it("gives equal tables of letters whatever the order, also where a late one shows that an item was not over", async () => {
+    const bad = { code: "BAD" };
+    const history = [
+      letterEvent("l1", bad, { name: "b1", second: 10 }),
+      letterEvent("l1", "redriven", { name: "e1", second: 20 }),
+      letterEvent("l2", bad, { name: "b2", second: 15 }),
+      letterEvent("l2", { code: "WORSE" }, { name: "b2w", second: 40 }),
+      letterEvent("l2", bad, { name: "b2b", second: 50 }),
+      letterEvent("l3", bad, { name: "b3", second: 30 }),
+      letterEvent("l3", "archived", { name: "e3", second: 60 }),
+      letterEvent("l2", "redriven", { name: "e2", second: 70, tenantId: "globex" }),
+      letterEvent("l4", bad, { name: "b4", second: 80 }),
+    ];
+    for (const event of history) await applyEvents(queue, [event]);
+    const clean = await dump();
+    expect((await storedItems(queue)).map((one) => one.state)).toEqual(["settled", "open", "settled"]);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.shuffledSubarray([...history, ...history], { minLength: history.length * 2 }),
+        async (shuffled) => {
+          await empty();
+          const announced: string[] = [];
+          for (const event of shuffled)
+            announced.push(...(await applyEvents(queue, [event])).map(({ dedupeKey }) => dedupeKey));
+          expect(await dump()).toEqual(clean);
+          for (const { item_id } of await storedItems(queue)) expect(announced).toContain(item_id);
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+
   it("takes no word of another tenant on an item", async () => {
     const first = deferredEvent("sha256:a", { name: "a", second: 10 });
     const itemId = await itemOf(first);
@@ -182,7 +257,7 @@ describe("the queue", () => {
         fc.shuffledSubarray([...history, ...history], { minLength: history.length * 2 }),
         fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 40, maxLength: 40 }),
         async (shuffled, sizes) => {
-          await rig.sql.query("TRUNCATE takeover.evidence, takeover.item_events, takeover.items");
+          await empty();
           const rest = [...shuffled];
           const announced: string[] = [];
           for (const size of sizes) {
@@ -260,7 +335,7 @@ describe("through the host", () => {
       searchPath: [schema],
       maxConnections: 1,
     });
-    await rig.sql.query(`GRANT INSERT, UPDATE ON ALL TABLES IN SCHEMA ${schema} TO fabric_auditor`);
+    await rig.sql.query(`GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO fabric_auditor`);
     try {
       const events = Array.from({ length: 1_000 }, (_, n) =>
         expiredEvent(`sha256:${String(n % 100)}`, { name: `x${String(n)}`, second: n }),
