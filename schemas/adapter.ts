@@ -69,6 +69,8 @@ export interface RuntimeReply {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
+  /** A no with an open ticket: a command hook that may wait asks the same again until a person decided. */
+  readonly isTicket?: true;
 }
 
 /**

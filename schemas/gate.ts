@@ -38,6 +38,8 @@ export const gateRequestSchema = z.strictObject({
   input: z.record(z.string(), json),
   working_directory: z.string().max(4096).optional(),
   permission_mode: z.string().max(64).optional(),
+  /** The runtime puts its own dialog in front of the call when the answer says `confirm`, and only its user can answer it. */
+  user_dialog: z.boolean().optional(),
   traceparent: z
     .string()
     .regex(/^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/)
@@ -78,6 +80,8 @@ export const gateAnswerSchema = z.strictObject({
   risk: z.strictObject({ score: z.number().int().min(0).max(100), level: riskLevel }).optional(),
   constraints: constraintsSchema,
   modified_input: z.record(z.string(), json).optional(),
+  /** Beside an allow: only if the user at the runtime agrees in its own dialog. Never set unless `user_dialog` was asked with. */
+  confirm: z.string().optional(),
   matched_rules: z.array(z.string()),
   labels: z.array(z.string()),
   /** True when this is the stored answer to the same call. */

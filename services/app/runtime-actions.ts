@@ -103,6 +103,8 @@ export function runtimeActions(configOf: (common: Common) => Promise<Config>): R
     const room = roomOf(options.runtime);
     const { hasCurl, ...tools } = await toolsOf();
     const form = formOf(room, options.form, hasCurl);
+    if (form === "http" && options.waitSeconds > 0)
+      throw new Fault("USAGE", "the form http cannot wait for an approval; give --form shell or node too");
     const client = await findClient(room, thisMachine().env, options.program);
     const refusal = room.setup.refuse(client.version, form);
     if (refusal !== null) throw new Fault("CLIENT_REFUSED", refusal);
@@ -118,6 +120,7 @@ export function runtimeActions(configOf: (common: Common) => Promise<Config>): R
       program: resolve(client.program),
       clientVersion: client.version,
       tools,
+      approvalWaitMs: options.waitSeconds * 1000,
     };
   }
 
@@ -169,6 +172,7 @@ export function runtimeActions(configOf: (common: Common) => Promise<Config>): R
         token: "",
         clientVersion: record?.clientVersion ?? "",
         tools: { hasTimeout: false, node: process.execPath },
+        approvalWaitMs: record?.approvalWaitMs ?? 0,
       });
       const changes = await planUninstall(room, target);
       const token = (await readText(target.tokenFile))?.trim() ?? "";
@@ -209,6 +213,7 @@ export function runtimeActions(configOf: (common: Common) => Promise<Config>): R
         token,
         clientVersion: record.clientVersion,
         tools,
+        approvalWaitMs: record.approvalWaitMs,
       };
       const target = toTarget(request);
       const inspection = await inspectInstall(room, target, programOf(client.program, home));
@@ -221,6 +226,8 @@ export function runtimeActions(configOf: (common: Common) => Promise<Config>): R
             async installInto(emptyHome, gateUrl) {
               const plan = await planInstall({
                 ...request,
+                // What waits here is a canary's ticket.
+                approvalWaitMs: 0,
                 home: emptyHome,
                 gateUrl,
                 program: client.program,

@@ -373,6 +373,8 @@ export interface Actions {
       gateUrl: string | undefined;
       tokenFile: string | undefined;
       trust: boolean;
+      /** How long a call waits for its approval; 0: it gets a ticket at once. */
+      waitSeconds: number;
       dryRun: boolean;
       program: string | undefined;
       home: string | undefined;

@@ -1,10 +1,18 @@
 import type { Command } from "commander";
-import { Option } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 import type { Actions } from "./actions.ts";
 import type { Bind } from "./command-action.ts";
 
 const programOption = ["--program <file>", "the client's program, when it is not the one on PATH"] as const;
 const homeOption = ["--home <dir>", "whose configuration; default: yours"] as const;
+
+/** Below the ten minutes that clients give a hook at most. */
+const waitMaxSeconds = 540;
+function toWaitSeconds(text: string): number {
+  const seconds = Number(text);
+  if (Number.isInteger(seconds) && seconds >= 0 && seconds <= waitMaxSeconds) return seconds;
+  throw new InvalidArgumentError(`give whole seconds, at most ${String(waitMaxSeconds)}`);
+}
 
 /** `fabric install|uninstall|doctor <runtime>`, `fabric runtimes`. */
 export function addRuntimeCommands(program: Command, actions: Actions, action: Bind): void {
@@ -15,6 +23,12 @@ export function addRuntimeCommands(program: Command, actions: Actions, action: B
     .option("--form <form>", "how the client asks the gate; default: the first that it takes")
     .option("--gate-url <url>", "default: FABRIC_GATE_URL")
     .option("--token-file <file>", "a token of the role runtime; default: a new one of this machine's key")
+    .option(
+      "--wait <seconds>",
+      "hold a call for so long while its approval is open; default: none, it gets a ticket at once",
+      toWaitSeconds,
+      0,
+    )
     .option("--trust", "say yes to what the client itself would ask about its hooks")
     .option("--dry-run", "show the diff and write nothing")
     .option(...programOption)
@@ -33,6 +47,7 @@ export function addRuntimeCommands(program: Command, actions: Actions, action: B
             gateUrl?: string;
             tokenFile?: string;
             trust?: boolean;
+            wait: number;
             dryRun?: boolean;
             program?: string;
             home?: string;
@@ -45,6 +60,7 @@ export function addRuntimeCommands(program: Command, actions: Actions, action: B
               gateUrl: options.gateUrl,
               tokenFile: options.tokenFile,
               trust: options.trust === true,
+              waitSeconds: options.wait,
               dryRun: options.dryRun === true,
               program: options.program,
               home: options.home,

@@ -54,6 +54,7 @@ export function toAnswer(ruling: Ruling, request: GateRequest, ids: AnswerIds): 
     risk: { score: ruling.riskScore, level: ruling.risk },
     constraints: ruling.constraints,
     ...(ruling.modifiedInput === null ? {} : { modified_input: { ...ruling.modifiedInput } }),
+    ...(ruling.confirm === null ? {} : { confirm: ruling.confirm }),
     matched_rules: [...ruling.matchedRules],
     labels: [...ruling.labels],
     repeated: false,
@@ -84,7 +85,7 @@ function toTicket(ruling: Ruling, ids: AnswerIds): NonNullable<GateAnswer["appro
 export function toRepeatedAnswer(stored: GateAnswer, tenantState: "active" | "frozen"): GateAnswer {
   const isAllowed = stored.decision === "allow" || stored.decision === "modify";
   if (!isAllowed || tenantState === "active") return { ...stored, repeated: true };
-  const { capability: _capability, modified_input: _input, ...rest } = stored;
+  const { capability: _capability, modified_input: _input, confirm: _confirm, ...rest } = stored;
   return { ...rest, decision: "deny", reason_code: "TENANT_FROZEN", message: frozenMessage, repeated: true };
 }
 

@@ -94,6 +94,7 @@ export function toLocalRuling(ruling: Ruling): Ruling {
     message: reasonCodes.LOCAL_PROFILE,
     labels: [...new Set([localProfileLabel, ...noted])].sort(),
     modifiedInput: null,
+    confirm: null,
     needsCapability: false,
     approval: { kind: "none" },
     voidsApproval: null,

@@ -28,6 +28,8 @@ export type ApprovalStep =
 export type RuleNote = { readonly rule: string; readonly stage: StageName } & (
   | { readonly kind: "risk"; readonly points: number }
   | { readonly kind: "approval"; readonly ttlMs: number }
+  /** The user at the runtime has to agree, in its own dialog. */
+  | { readonly kind: "confirm"; readonly message: string }
   /** `warning`: what the rule says although it does not stand against the call. */
   | { readonly kind: "fact"; readonly fact: string; readonly warning?: string }
   /** `used` is what was spent before this call. */
@@ -65,6 +67,8 @@ export interface Ruling {
   readonly planDigest: string | null;
   /** The input that runs in place of the one asked for; null: the one asked for. */
   readonly modifiedInput: JsonObject | null;
+  /** Allowed only if the user agrees in the runtime's own dialog: what it has to say. Null: no such condition. */
+  readonly confirm: string | null;
   /** Whether the plan has effects and is allowed: such a plan gets a capability. */
   readonly needsCapability: boolean;
   readonly approval: ApprovalStep;

@@ -26,6 +26,7 @@ export function toHookCommands(
   fabricDir: string,
   configurationHash: string,
   tools: HookTools,
+  approvalWaitMs: number,
 ): Pick<InstallTarget, "gatingCommand" | "observingCommand"> {
   const shim =
     form === "node"
@@ -36,7 +37,7 @@ export function toHookCommands(
   const failed =
     "GATE_UNREACHABLE: the policy hook failed, so nothing was allowed; ask a person to look at it";
   return {
-    gatingCommand: `${limited(gatingDeadlineMs)} gate ${quote(configurationHash)} || { [ $? -eq 2 ] || echo '${failed}' >&2; exit 2; }`,
+    gatingCommand: `${limited(gatingDeadlineMs + approvalWaitMs)} gate ${quote(configurationHash)} || { [ $? -eq 2 ] || echo '${failed}' >&2; exit 2; }`,
     observingCommand: `${limited(observingDeadlineMs)} observe ${quote(configurationHash)} || exit 0`,
   };
 }

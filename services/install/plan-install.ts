@@ -20,6 +20,8 @@ export interface InstallRequest {
   readonly program: string;
   readonly clientVersion: string;
   readonly tools: HookTools;
+  /** How long a call waits for its approval; default 0: it gets a ticket at once. */
+  readonly approvalWaitMs?: number;
 }
 /** Everything that it would change, before anything is. */
 export interface InstallPlan {
@@ -46,6 +48,7 @@ export function toTarget(request: Omit<InstallRequest, "program">): InstallTarge
   const { room, home, form, gateUrl, clientVersion, tools } = request;
   const { runtime, version } = room.adapter;
   const fabricDir = fabricDirOf(home, runtime);
+  const approvalWaitMs = request.approvalWaitMs ?? 0;
   const targetOf = (configurationHash: string, token: string): InstallTarget => ({
     home,
     form,
@@ -54,9 +57,10 @@ export function toTarget(request: Omit<InstallRequest, "program">): InstallTarge
     tokenFile: `${fabricDir}/token`,
     fabricDir,
     configurationHash,
-    ...toHookCommands(form, fabricDir, configurationHash, tools),
+    ...toHookCommands(form, fabricDir, configurationHash, tools, approvalWaitMs),
     gatingDeadlineMs,
     observingDeadlineMs,
+    approvalWaitMs,
     clientVersion,
   });
   const texts = room.setup.edits(targetOf("", "")).map(({ path, toInstalled }) => [path, toInstalled(null)]);
@@ -93,6 +97,7 @@ export async function planInstall(request: InstallRequest): Promise<InstallPlan>
       clientVersion,
       adapterVersion: room.adapter.version,
       configurationHash: target.configurationHash,
+      approvalWaitMs: target.approvalWaitMs,
       files,
     },
   };
@@ -108,7 +113,10 @@ async function toOwnFiles(target: InstallTarget, runtime: string, token: string)
   const texts: [string, string][] = [
     ["url", `${target.gateUrl}/v1/hooks/${runtime}\n`],
     ["token", `${token}\n`],
-    ["deadlines", `${String(target.gatingDeadlineMs / 1000)} ${String(target.observingDeadlineMs / 1000)}\n`],
+    [
+      "deadlines",
+      `${[target.gatingDeadlineMs, target.observingDeadlineMs, target.approvalWaitMs].map((ms) => ms / 1000).join(" ")}\n`,
+    ],
   ];
   if (target.form === "node") texts.push(["hook.mjs", await readShim("hook.mjs")]);
   else if (target.form !== "plugin") texts.push(["hook.sh", await readShim("hook.sh")]);

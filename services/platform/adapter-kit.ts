@@ -159,6 +159,8 @@ export const toJsonReply = (body: object): RuntimeReply => ({
   stdout: JSON.stringify(body),
   stderr: "",
 });
+/** A no that an open ticket may still turn, for as long as the hook may wait. */
+export const toTicketReply = (body: object): RuntimeReply => ({ ...toJsonReply(body), isTicket: true });
 /** The blocking exit code of command hooks, with the reason on standard error, and the same as JSON over HTTP. */
 export const toBlockingReply = (body: object, reason: string): RuntimeReply => ({
   status: 200,

@@ -20,6 +20,8 @@ export interface Call {
   readonly workingDirectory: string;
   /** The session that started this one, where the runtime gives a child agent a session of its own. */
   readonly parentSessionId?: string;
+  /** The runtime can put its own dialog in front of this call, which only its user can answer. */
+  readonly hasUserDialog?: boolean;
 }
 
 const toRequest = (phase: GateRequest["phase"], call: Call, { place, runtime }: Scene): GateRequest =>
@@ -37,6 +39,7 @@ const toRequest = (phase: GateRequest["phase"], call: Call, { place, runtime }: 
     input: call.input as JsonObject,
     working_directory: call.workingDirectory,
     permission_mode: runtime.permission_mode ?? undefined,
+    user_dialog: call.hasUserDialog === true ? true : undefined,
   });
 
 /** The call that a result repeats; nothing when it does not repeat its input in a form that can be judged. */

@@ -32,6 +32,7 @@ export function toPluginEdits(
     deadline_ms: target.gatingDeadlineMs,
     observe_deadline_ms: target.observingDeadlineMs,
     spool_file: spoolOf(target),
+    ...(target.approvalWaitMs > 0 ? { approval_wait_ms: target.approvalWaitMs } : {}),
     ...more,
   };
   const all = { ...files, "fabric.json": `${JSON.stringify(settings, null, 2)}\n` };

@@ -1,7 +1,8 @@
 import type { RuntimeReply, Translation } from "../../schemas/adapter.ts";
-import type { GateAnswer, JsonObject } from "../../schemas/gate.ts";
+import type { GateAnswer, GateRequest, JsonObject } from "../../schemas/gate.ts";
 import { noOpinion, toJsonReply } from "./adapter-kit.ts";
-import { toReason } from "./refusal-text.ts";
+import { toJsonPreview } from "./masked-preview.ts";
+import { toConfirmText, toReason } from "./refusal-text.ts";
 
 /**
  * What a plugin of ours inside a runtime is told. Only an explicit yes lets the tool run: whatever else a plugin reads, it
@@ -11,6 +12,13 @@ export type PluginAnswer =
   | { readonly decision: "allow" }
   | { readonly decision: "modify"; readonly input: JsonObject }
   | { readonly decision: "deny"; readonly reason: string }
+  /** Allowed if the user agrees in the runtime's own dialog. Only a plugin that said it has one is told so. */
+  | {
+      readonly decision: "confirm";
+      readonly reason: string;
+      /** The call as a person may read it wherever the dialog shows: secrets masked. */
+      readonly what: string;
+    }
   /** A person has to agree first; where the runtime can pause it does, and asks again afterwards. */
   | { readonly decision: "ask"; readonly reason: string; readonly approval_id: string };
 
@@ -23,13 +31,20 @@ export const toPluginDenial = (reason: string): RuntimeReply =>
     reason: reason.trim() === "" ? "PAYLOAD_UNRECOGNIZED: refused" : reason,
   });
 
+const whatMaxChars = 240;
+
 /** The answer to a gated call as a plugin reads it. */
-export function toPluginAnswer(answer: GateAnswer): RuntimeReply {
+export function toPluginAnswer({ tool_alias, tool, input }: GateRequest, answer: GateAnswer): RuntimeReply {
+  if (answer.confirm !== undefined && answer.decision === "allow") {
+    const what = `${tool_alias ?? tool} ${toJsonPreview(input, whatMaxChars)}`;
+    return toAnswerReply({ decision: "confirm", reason: toConfirmText(answer.confirm), what });
+  }
   switch (answer.decision) {
     case "allow":
       return toAnswerReply({ decision: "allow" });
     case "modify":
-      return answer.modified_input === undefined
+      // A dialog about an input that nobody asked for is one question too many.
+      return answer.modified_input === undefined || answer.confirm !== undefined
         ? toPluginDenial(toReason(answer))
         : toAnswerReply({ decision: "modify", input: answer.modified_input });
     case "require_approval":
@@ -63,6 +78,6 @@ export function toPluginReply(
     case "gated":
       return answer === null
         ? toPluginDenial("GATE_UNAVAILABLE: no decision was made")
-        : toPluginAnswer(answer);
+        : toPluginAnswer(translation.request, answer);
   }
 }

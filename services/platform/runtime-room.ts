@@ -45,6 +45,8 @@ export interface InstallTarget {
   /** The commands' own deadlines; a client's time limit for a hook has to be longer. */
   readonly gatingDeadlineMs: number;
   readonly observingDeadlineMs: number;
+  /** So long a call waits for the approval that it needs before it is refused with its ticket; 0: not at all. */
+  readonly approvalWaitMs: number;
   readonly clientVersion: string;
 }
 

@@ -99,6 +99,7 @@ const toComparable = (translation: Translation): unknown => {
             call: request.tool_call_id,
             working_directory: request.working_directory,
             permission_mode: request.permission_mode,
+            user_dialog: request.user_dialog,
           }),
         }),
     observations: translation.observations.map((one) => {

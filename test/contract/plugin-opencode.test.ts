@@ -45,7 +45,9 @@ afterEach(async () => {
 });
 
 /** The plugin as it is installed, loaded as its client would. */
-async function load(more: { readonly gateUrl?: string; readonly settings?: string } = {}): Promise<Hooks> {
+async function load(
+  more: { readonly gateUrl?: string; readonly settings?: string; readonly waitMs?: number } = {},
+): Promise<Hooks> {
   const { port } = server.address() as AddressInfo;
   const tokenFile = join(folder, "token");
   writeFileSync(tokenFile, "made-up");
@@ -61,6 +63,7 @@ async function load(more: { readonly gateUrl?: string; readonly settings?: strin
     observingCommand: "",
     gatingDeadlineMs: 500,
     observingDeadlineMs: 500,
+    approvalWaitMs: more.waitMs ?? 0,
     clientVersion: "1.18.33",
   });
   for (const { path, toInstalled } of edits) {
@@ -68,7 +71,12 @@ async function load(more: { readonly gateUrl?: string; readonly settings?: strin
     writeFileSync(path, toInstalled(null));
   }
   const plugin = join(folder, "fabric/plugin");
-  if (more.settings !== undefined) writeFileSync(join(plugin, "fabric.json"), more.settings);
+  const settings = join(plugin, "fabric.json");
+  if (more.settings !== undefined) writeFileSync(settings, more.settings);
+  else {
+    const read = JSON.parse(readFileSync(settings, "utf8")) as object;
+    writeFileSync(settings, JSON.stringify({ ...read, approval_poll_ms: 10 }));
+  }
   const made = (await import(pathToFileURL(join(plugin, "index.mjs")).href)) as {
     PolicyHookFabric: (context: object) => Promise<Hooks>;
   };
@@ -101,6 +109,34 @@ describe("the plugin inside OpenCode", () => {
     expect(await askFor(hooks)).toBe("STATIC_DENY: no");
     answer = say({ decision: "ask", reason: "APPROVAL_REQUIRED: apr_1", approval_id: "apr_1" });
     expect(await askFor(hooks)).toBe("APPROVAL_REQUIRED: apr_1");
+  });
+
+  const ticket = { decision: "ask", reason: "APPROVAL_REQUIRED: apr_1", approval_id: "apr_1" };
+
+  it("holds a call whose approval is open by asking the same again, and lets it go on once somebody agreed", async () => {
+    const hooks = await load({ waitMs: 60_000 });
+    let asked = 0;
+    answer = (response, hook) => {
+      if (hook === "tool.execute.before") asked += 1;
+      // A gate that is away for a moment decides nothing.
+      if (asked === 2) say({}, 503)(response);
+      else say(asked < 4 ? ticket : { decision: "allow" })(response);
+    };
+    expect(await askFor(hooks)).toHaveProperty("command");
+    expect(asked).toBe(4);
+  });
+
+  it.each([
+    ["a refusal", { decision: "deny", reason: "APPROVAL_REFUSED: no" }, "APPROVAL_REFUSED: no"],
+    ["nonsense", { decision: "yes" }, "APPROVAL_REQUIRED: apr_1"],
+  ])("ends its wait with a no after %s, or with the ticket", async (_, after, told) => {
+    const hooks = await load({ waitMs: 200 });
+    let asked = 0;
+    answer = (response) => {
+      asked += 1;
+      say(asked < 3 ? ticket : after)(response);
+    };
+    expect(await askFor(hooks)).toBe(told);
   });
 
   const nonsense: readonly [string, ReturnType<typeof say>][] = [

@@ -64,7 +64,7 @@ export interface RuleSet {
   readonly forbid: readonly Speaking[];
   readonly permit: readonly Speaking[];
   readonly risk: readonly (Named & { readonly points: number })[];
-  readonly approvals: readonly (Speaking & { readonly ttlMs: number })[];
+  readonly approvals: readonly (Speaking & { readonly ttlMs: number; readonly by: "approver" | "user" })[];
   readonly facts: readonly (Speaking & {
     readonly fact: string;
     readonly maxAgeMs: number;
@@ -88,6 +88,8 @@ export interface Scenario {
   readonly tool: string;
   readonly input: JsonObject;
   readonly isDialog: boolean;
+  /** The runtime asks its own user where a rule leaves it to that one. */
+  readonly hasDialog: boolean;
   readonly runtime: string;
   readonly folder: string | null;
   readonly nowMs: number;
@@ -136,6 +138,7 @@ export interface Outcome {
   readonly intentDigest: string;
   readonly planDigest: string;
   readonly modifiedInput: JsonObject | null;
+  readonly confirm: string | null;
   readonly needsCapability: boolean;
   readonly approval: string;
   readonly voids: string | null;
@@ -307,6 +310,8 @@ export function referTo(scenario: Scenario): Outcome {
   const waits = [...first.waits, ...last.waits];
   const spends = new Set([...first.spends, ...last.spends]);
   const byRule = [...first.warnings, ...last.warnings].sort(([a], [b]) => (a < b ? -1 : 1));
+  const confirming = [...first.confirms, ...last.confirms].sort(([a], [b]) => (a < b ? -1 : 1));
+  const asked = [...new Set(confirming.map(([, message]) => message))];
   const warned = [...new Set(byRule.map(([, message]) => message))];
   return {
     decision: isModified ? "modify" : plain,
@@ -325,6 +330,7 @@ export function referTo(scenario: Scenario): Outcome {
     intentDigest,
     planDigest,
     modifiedInput: isModified ? input : null,
+    confirm: isAllowed && asked.length > 0 ? asked.join("; ") : null,
     needsCapability: isAllowed && !["none", "read"].includes(spec?.effect ?? "unknown"),
     approval,
     voids,
@@ -388,7 +394,13 @@ function speak(scenario: Scenario, input: JsonObject) {
     risky.reduce((sum, rule) => sum + rule.points, 0),
   );
   const view = { ...unscored, risk: score };
-  const approvals = matching(rules.approvals, view);
+  const spoken = matching(rules.approvals, view);
+  // Of those that the runtime's own dialog asks about, nobody else is asked; alone they allow nothing. A no stays one.
+  const wasRefused = scenario.approval?.state === "refused" && scenario.nowMs < scenario.approval.expiresAtMs;
+  const isOwnQuestion = (rule: (typeof spoken)[number]): boolean =>
+    rule.by === "user" && scenario.hasDialog && !wasRefused;
+  const approvals = spoken.filter((rule) => !isOwnQuestion(rule));
+  const confirms = spoken.filter(isOwnQuestion);
   for (const rule of approvals) {
     says.push({ ...rule, rule: rule.id, rank: 3, reason: "APPROVAL_REQUIRED" });
   }
@@ -434,7 +446,7 @@ function speak(scenario: Scenario, input: JsonObject) {
   const limiting = matching(rules.limits, view);
   const labelling = matching(rules.labels, view);
   matched.push(
-    ...[...risky, ...approvals, ...facts, ...limiting, ...labelling].map((rule) => rule.id),
+    ...[...risky, ...spoken, ...facts, ...limiting, ...labelling].map((rule) => rule.id),
     ...counted,
   );
   return {
@@ -446,6 +458,7 @@ function speak(scenario: Scenario, input: JsonObject) {
     warnings,
     spends,
     ttls: approvals.map((rule) => rule.ttlMs),
+    confirms: confirms.map((rule): [string, string] => [rule.id, rule.message]),
     limits: limiting.map((rule) => rule.limits),
     labels: labelling.flatMap((rule) => rule.labels),
   };

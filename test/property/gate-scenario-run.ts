@@ -34,6 +34,7 @@ function toRequest(scenario: Scenario): GateRequest {
     phase: scenario.isDialog ? "permission" : "before_tool",
     tool: scenario.tool,
     input: scenario.input,
+    ...(scenario.hasDialog ? { user_dialog: true } : {}),
     ...(scenario.folder === null ? {} : { working_directory: scenario.folder }),
   };
 }
@@ -225,6 +226,7 @@ export function toOutcome(ruling: Ruling): Outcome {
     intentDigest: ruling.intentDigest ?? "",
     planDigest: ruling.planDigest ?? "",
     modifiedInput: ruling.modifiedInput,
+    confirm: ruling.confirm,
     needsCapability: ruling.needsCapability,
     approval:
       approval.kind === "none"

@@ -109,6 +109,7 @@ export function makeScenario(seed: number): Scenario {
     tool,
     input: makeInput(dice, tool),
     isDialog: dice.chance(0.1),
+    hasDialog: dice.chance(0.5),
     runtime: dice.pick(runtimes),
     folder: dice.chance(0.9) ? "/w" : null,
     nowMs: now,
@@ -218,7 +219,11 @@ function makeRules(dice: Dice): RuleSet {
     forbid: maybe(0.3, 2, () => named("forbid", 0.9, false)),
     permit: [...dice.list(2, () => named("permit", 0.4, false)), named("permit", dice.pick([0, 0.3]), false)],
     risk: dice.list(3, () => ({ ...named("risk", 0.5, false), points: 1 + dice.below(60) })),
-    approvals: maybe(0.6, 2, () => ({ ...named("approval", 0.6), ttlMs: (1 + dice.below(4)) * 60_000 })),
+    approvals: maybe(0.6, 2, () => ({
+      ...named("approval", 0.6),
+      ttlMs: (1 + dice.below(4)) * 60_000,
+      by: dice.chance(0.3) ? ("user" as const) : ("approver" as const),
+    })),
     facts: maybe(0.6, 2, () => ({
       ...named("fact", 0.5),
       fact: dice.pick(facts),

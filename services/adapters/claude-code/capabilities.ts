@@ -54,7 +54,10 @@ export const capabilities: RuntimeCapabilities = {
         "yes",
         "updatedInput replaces the whole input; one that fails the tool's schema is refused",
       ),
-      canAsk: observed("conditional", "a dialog in the terminal; headless it is a deny"),
+      canAsk: observed(
+        "conditional",
+        "a dialog in the terminal; headless it is a deny: used for rules that the user may answer, else a ticket",
+      ),
       canAddContext: unknownCell,
       awaited,
       onCrash: unlessOnFailure("exit 1, a signal, a missing program, HTTP 500 or refused"),

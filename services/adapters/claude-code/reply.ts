@@ -1,13 +1,21 @@
 import type { RuntimeReply, Translation } from "../../../schemas/adapter.ts";
 import type { GateAnswer } from "../../../schemas/gate.ts";
-import { noOpinion, toBlockingReply, toJsonReply } from "../../platform/adapter-kit.ts";
-import { toReason } from "../../platform/refusal-text.ts";
+import { noOpinion, toBlockingReply, toJsonReply, toTicketReply } from "../../platform/adapter-kit.ts";
+import { toConfirmText, toReason } from "../../platform/refusal-text.ts";
 import { rules } from "./events.ts";
 
 const toCallDenial = (reason: string): object => ({
   hookSpecificOutput: {
     hookEventName: "PreToolUse",
     permissionDecision: "deny",
+    permissionDecisionReason: reason,
+  },
+});
+/** The client's dialog, which its user alone answers; where nobody sits it is a no with this text. */
+const toQuestion = (reason: string): object => ({
+  hookSpecificOutput: {
+    hookEventName: "PreToolUse",
+    permissionDecision: "ask",
     permissionDecisionReason: reason,
   },
 });
@@ -28,27 +36,37 @@ export function toRefusal(eventName: string | null, reason: string): RuntimeRepl
   return toBlockingReply({ decision: "block", reason: text }, text);
 }
 
+const toTicketOrNo = (body: object, { decision, approval }: GateAnswer): RuntimeReply =>
+  decision === "require_approval" && approval !== undefined ? toTicketReply(body) : toJsonReply(body);
+
 /** The client's own reply to an answered call. */
 function toCallReply(answer: GateAnswer): RuntimeReply {
   switch (answer.decision) {
     // Not the client's own `allow`: that would take the user's permission dialog away, and policy has no say in it.
     case "allow":
-      return noOpinion;
+      return answer.confirm === undefined
+        ? noOpinion
+        : toJsonReply(toQuestion(toConfirmText(answer.confirm)));
     case "modify":
-      return answer.modified_input === undefined
+      // Whether the dialog would show the changed input was never seen.
+      return answer.modified_input === undefined || answer.confirm !== undefined
         ? toJsonReply(toCallDenial(toReason(answer)))
         : toJsonReply({
             hookSpecificOutput: { hookEventName: "PreToolUse", updatedInput: answer.modified_input },
           });
-    case "deny":
     case "require_approval":
+      return toTicketOrNo(toCallDenial(toReason(answer)), answer);
+    case "deny":
     case "defer":
       return toJsonReply(toCallDenial(toReason(answer)));
   }
 }
-/** The reply to the client's own question. A changed input could be given only together with the user's yes. */
+/**
+ * The reply to the client's own question. A changed input could be given only together with the user's yes. With `confirm`
+ * the dialog that opens is the question.
+ */
 const toQuestionReply = (answer: GateAnswer): RuntimeReply =>
-  answer.decision === "allow" ? noOpinion : toJsonReply(toQuestionDenial(toReason(answer)));
+  answer.decision === "allow" ? noOpinion : toTicketOrNo(toQuestionDenial(toReason(answer)), answer);
 
 /** The reply to any translated payload; a gated one without an answer is refused. */
 export function toReply(translation: Translation, answer: GateAnswer | null): RuntimeReply {

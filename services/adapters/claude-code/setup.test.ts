@@ -15,6 +15,7 @@ const targetOf = (form: HookForm): InstallTarget => ({
   observingCommand: "/bin/sh /home/dev/.config/fabric/claude-code/hook.sh observe hash-1",
   gatingDeadlineMs: 5_000,
   observingDeadlineMs: 3_000,
+  approvalWaitMs: 0,
   clientVersion: "2.1.328",
 });
 const editOf = (form: HookForm): FileEdit => setup.edits(targetOf(form))[0] as FileEdit;

@@ -66,7 +66,7 @@ function toHandlers(target: InstallTarget): Readonly<Record<string, HookHandler>
   const gate = {
     ...(isHttp
       ? toHttp(target, target.gatingDeadlineMs)
-      : toCommand(target.gatingCommand, target.gatingDeadlineMs)),
+      : toCommand(target.gatingCommand, target.gatingDeadlineMs + target.approvalWaitMs)),
     onFailure: "block",
   };
   const tell = toCommand(target.observingCommand, target.observingDeadlineMs);

@@ -15,6 +15,12 @@ const unnameable: UnreadableField = { ok: false, problem: "unknown_value", field
 const ofServer = (server: object | undefined): NonNullable<Meaning["nested"]> =>
   server === undefined ? [] : [sortNested("/mcp_server", server, ["name"], ["source"])];
 
+/**
+ * Modes in which the client's `ask` is answered by whoever sits there: seen to open the dialog, and to be a no where nobody
+ * sits. The modes that were made for nobody (`bypassPermissions`, `dontAsk`) and new ones get a ticket.
+ */
+const attendedModes: ReadonlySet<string | null> = new Set(["default", "acceptEdits", "plan", "auto"]);
+
 const toCall = (
   tool: string,
   read: {
@@ -22,7 +28,14 @@ const toCall = (
     readonly tool_input: Readonly<Record<string, unknown>>;
     readonly cwd: string;
   },
-): Call => ({ tool, alias: read.tool_name, input: read.tool_input, workingDirectory: read.cwd });
+  { runtime }: Scene,
+): Call => ({
+  tool,
+  alias: read.tool_name,
+  input: read.tool_input,
+  workingDirectory: read.cwd,
+  hasUserDialog: attendedModes.has(runtime.permission_mode),
+});
 
 export const toolCall = hookRule(
   "before_tool",
@@ -33,7 +46,7 @@ export const toolCall = hookRule(
     if (tool === null) return unnameable;
     const paths = toNamedPaths(bearing.tool_name, bearing.tool_input);
     return {
-      ...toToolCall(toCall(tool, bearing), bearing.tool_use_id, paths, scene),
+      ...toToolCall(toCall(tool, bearing, scene), bearing.tool_use_id, paths, scene),
       nested: ofServer(metadata.mcp_server),
     };
   },
@@ -45,7 +58,10 @@ export const permission = hookRule(
   ({ bearing, metadata }, scene) => {
     const tool = toFabricTool(bearing.tool_name, metadata.mcp_server?.name);
     if (tool === null) return unnameable;
-    return { ...toPermissionQuestion(toCall(tool, bearing), scene), nested: ofServer(metadata.mcp_server) };
+    return {
+      ...toPermissionQuestion(toCall(tool, bearing, scene), scene),
+      nested: ofServer(metadata.mcp_server),
+    };
   },
 );
 /** Sent when the client's own judge refuses, in its automatic and planning modes. */

@@ -55,7 +55,10 @@ export const capabilities: RuntimeCapabilities = {
         "conditional",
         "with permissionDecision allow; seen for Bash, apply_patch and tool servers",
       ),
-      canAsk: observed("no", "ask and defer let the tool run"),
+      canAsk: observed(
+        "no",
+        "ask and defer let the tool run: a ticket, or with --wait the hook holds the call",
+      ),
       canAddContext: documented("yes"),
       awaited,
       onCrash: alwaysOpen,

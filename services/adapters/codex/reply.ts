@@ -1,6 +1,6 @@
 import type { RuntimeReply, Translation } from "../../../schemas/adapter.ts";
 import type { GateAnswer, GateRequest } from "../../../schemas/gate.ts";
-import { noOpinion, toBlockingReply, toJsonReply } from "../../platform/adapter-kit.ts";
+import { noOpinion, toBlockingReply, toJsonReply, toTicketReply } from "../../platform/adapter-kit.ts";
 import { toReason } from "../../platform/refusal-text.ts";
 import { rules } from "./events.ts";
 
@@ -33,12 +33,15 @@ export function toRefusal(eventName: string | null, reason: string): RuntimeRepl
 const takesChangedInput = ({ tool, tool_alias }: GateRequest): boolean =>
   tool_alias === "Bash" || tool_alias === "apply_patch" || tool.startsWith("mcp.");
 
+const toTicketOrNo = (body: object, { decision, approval }: GateAnswer): RuntimeReply =>
+  decision === "require_approval" && approval !== undefined ? toTicketReply(body) : toJsonReply(body);
+
 /** The client's own reply to an answered call. */
 function toCallReply(request: GateRequest, answer: GateAnswer): RuntimeReply {
   switch (answer.decision) {
     // The client knows no bare `allow`: it would mark the hook as failed.
     case "allow":
-      return noOpinion;
+      return answer.confirm === undefined ? noOpinion : toJsonReply(toCallDenial(toReason(answer)));
     case "modify":
       return answer.modified_input === undefined || !takesChangedInput(request)
         ? toJsonReply(toCallDenial(toReason(answer)))
@@ -50,15 +53,18 @@ function toCallReply(request: GateRequest, answer: GateAnswer): RuntimeReply {
               updatedInput: answer.modified_input,
             },
           });
-    case "deny":
     case "require_approval":
+      return toTicketOrNo(toCallDenial(toReason(answer)), answer);
+    case "deny":
     case "defer":
       return toJsonReply(toCallDenial(toReason(answer)));
   }
 }
 /** The reply to the client's own question, where it takes no changed input. */
 const toQuestionReply = (answer: GateAnswer): RuntimeReply =>
-  answer.decision === "allow" ? noOpinion : toJsonReply(toQuestionDenial(toReason(answer)));
+  answer.decision === "allow" && answer.confirm === undefined
+    ? noOpinion
+    : toTicketOrNo(toQuestionDenial(toReason(answer)), answer);
 
 /** The reply to any translated payload; a gated one without an answer is refused. */
 export function toReply(translation: Translation, answer: GateAnswer | null): RuntimeReply {

@@ -15,6 +15,7 @@ const target: InstallTarget = {
   observingCommand: "/bin/sh '/home/dev/.fabric/hooks/codex/hook.sh' observe 'hash-1' || exit 0",
   gatingDeadlineMs: 5_000,
   observingDeadlineMs: 3_000,
+  approvalWaitMs: 0,
   clientVersion: "0.169.0",
 };
 const [hooks, config] = room.setup.edits(target) as readonly [FileEdit, FileEdit];

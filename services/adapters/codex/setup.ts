@@ -52,7 +52,7 @@ function edits(target: InstallTarget): readonly FileEdit[] {
   const path = hooksPath(target);
   const config = configPath(target);
   const ours = isOurs(target);
-  const gate = toHandler(target.gatingCommand, target.gatingDeadlineMs);
+  const gate = toHandler(target.gatingCommand, target.gatingDeadlineMs + target.approvalWaitMs);
   const tell = toHandler(target.observingCommand, target.observingDeadlineMs);
   const handlers = Object.fromEntries([
     ...gating.map((event) => [event, gate] as const),

@@ -26,7 +26,10 @@ const own: Readonly<Record<string, EventCapability>> = {
     moment: "before_effect",
     canBlock: observed("yes", "block with a message that is not empty; also by shell hook"),
     canModify: observed("conditional", "in place, undocumented; a shell hook cannot"),
-    canAsk: observed("conditional", "approve, by plugin alone; -z and --yolo answer it with yes"),
+    canAsk: observed(
+      "conditional",
+      "approve, by plugin alone; -z and --yolo answer it with yes, so ours gives a ticket, or waits",
+    ),
     onCrash: open,
     onTimeout: observed("open", "none for plugins: ours has its own; shell hooks run on after theirs"),
     onGarbage: open,

@@ -1,5 +1,5 @@
 import type { RuntimeReply, Translation } from "../../../schemas/adapter.ts";
-import type { GateAnswer } from "../../../schemas/gate.ts";
+import type { GateAnswer, GateRequest } from "../../../schemas/gate.ts";
 import { noOpinion, toJsonReply } from "../../platform/adapter-kit.ts";
 import { toPluginAnswer } from "../../platform/plugin-reply.ts";
 import { toReason } from "../../platform/refusal-text.ts";
@@ -22,13 +22,13 @@ export const toRefusal = (eventName: string | null, reason: string): RuntimeRepl
 
 /** What a shell hook can say is a no; anything else it prints would be ignored, and the tool would run. */
 const toShellReply = (answer: GateAnswer): RuntimeReply =>
-  answer.decision === "allow" ? noOpinion : toDenial(toReason(answer));
+  answer.decision === "allow" && answer.confirm === undefined ? noOpinion : toDenial(toReason(answer));
 
-function toCallReply(version: string, answer: GateAnswer): RuntimeReply {
+function toCallReply(version: string, request: GateRequest, answer: GateAnswer): RuntimeReply {
   if (version === shellVersion) return toShellReply(answer);
   return answer.decision === "deny" || answer.decision === "defer"
     ? toDenial(toReason(answer))
-    : toPluginAnswer(answer);
+    : toPluginAnswer(request, answer);
 }
 
 /** The reply to any translated payload; a gated one without an answer is refused. */
@@ -44,6 +44,6 @@ export function toReply(translation: Translation, answer: GateAnswer | null): Ru
     case "gated":
       return answer === null
         ? toDenial("GATE_UNAVAILABLE: no decision was made")
-        : toCallReply(translation.runtime.adapter_version, answer);
+        : toCallReply(translation.runtime.adapter_version, translation.request, answer);
   }
 }

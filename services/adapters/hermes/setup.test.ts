@@ -14,6 +14,7 @@ const target: InstallTarget = {
   observingCommand: "",
   gatingDeadlineMs: 2_000,
   observingDeadlineMs: 3_000,
+  approvalWaitMs: 0,
   clientVersion: "0.19.0",
 };
 const path = "/home/dev/.hermes/config.yaml";

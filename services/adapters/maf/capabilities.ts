@@ -26,7 +26,10 @@ const own: Readonly<Record<string, EventCapability>> = {
     moment: "before_effect",
     canBlock: observed("yes", "by a result without calling on; MiddlewareFailure ends the run"),
     canModify: observed("yes", "validated again"),
-    canAsk: observed("yes", "by approval content; ours gives a ticket"),
+    canAsk: observed(
+      "yes",
+      'by approval content, where the middleware is made with approvals="content": the gate is asked again after the answer',
+    ),
     onCrash: observed("closed", "the tool does not run, and the model reads of a failing tool"),
     onTimeout: noLimit,
     onGarbage: observed("closed", "what the middleware does not understand it refuses"),

@@ -25,7 +25,10 @@ const own: Readonly<Record<string, EventCapability>> = {
     ...inFront,
     canBlock: observed("yes", "block with blockReason, which the model reads"),
     canModify: observed("yes", "by return, laid over the original; not validated again"),
-    canAsk: observed("conditional", "requireApproval, in a gateway with a client that takes approvals"),
+    canAsk: observed(
+      "conditional",
+      "requireApproval, in a gateway with a client that takes approvals: used for rules that the user may answer, else a ticket",
+    ),
     onCrash: observed("closed"),
     onTimeout: observed("closed", "15 s, or what the configuration says"),
     onGarbage: observed("closed", "what the plugin does not understand it refuses"),

@@ -52,6 +52,8 @@ export const toolCallFields = fields(
     "event/params": actionInputField,
     "event/toolCallId": identifierField,
     "place/directory": workingDirectoryField,
+    // The plugin runs in a gateway, where the client can ask its operators.
+    "place/user_dialog": z.boolean().optional(),
   },
   {},
   ["event/toolKind", "event/toolInputKind", "event/derivedPaths"],

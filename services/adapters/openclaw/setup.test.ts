@@ -14,6 +14,7 @@ const target: InstallTarget = {
   observingCommand: "",
   gatingDeadlineMs: 2_000,
   observingDeadlineMs: 3_000,
+  approvalWaitMs: 0,
   clientVersion: "2026.9.6",
 };
 const path = "/home/dev/.openclaw/openclaw.json";

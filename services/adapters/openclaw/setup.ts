@@ -4,6 +4,8 @@ import { readGateClient, readPluginFiles, toPluginEdits } from "../../platform/p
 import type { FileEdit, InstallTarget, RuntimeSetup } from "../../platform/runtime-room.ts";
 
 const pluginId = "policy-hook-fabric";
+const hookGraceMs = 5_000;
+const hookTimeoutMaxMs = 600_000;
 type Settings = Readonly<Record<string, unknown>>;
 
 const pluginFolder = (target: InstallTarget): string => `${target.fabricDir}/plugin`;
@@ -25,7 +27,18 @@ const filled = (settings: Settings): Settings =>
     ),
   );
 
-function withPlugin(settings: Settings, folder: string): Settings {
+/** Above the plugin's own deadline, and below what the client takes; at its end the client blocks. */
+const toTimeouts = ({ approvalWaitMs, gatingDeadlineMs }: InstallTarget): object =>
+  approvalWaitMs === 0
+    ? {}
+    : {
+        timeouts: {
+          before_tool_call: Math.min(approvalWaitMs + 2 * gatingDeadlineMs + hookGraceMs, hookTimeoutMaxMs),
+        },
+      };
+
+function withPlugin(settings: Settings, target: InstallTarget): Settings {
+  const folder = pluginFolder(target);
   const plugins = objectAt(settings, "plugins");
   const load = objectAt(plugins, "load");
   const entries = objectAt(plugins, "entries");
@@ -41,7 +54,7 @@ function withPlugin(settings: Settings, folder: string): Settings {
       load: { ...load, paths: [...listAt(load, "paths").filter((one) => one !== folder), folder] },
       entries: {
         ...entries,
-        [pluginId]: { enabled: true, hooks: { allowConversationAccess: true } },
+        [pluginId]: { enabled: true, hooks: { allowConversationAccess: true, ...toTimeouts(target) } },
       },
     },
   };
@@ -70,7 +83,7 @@ function edits(target: InstallTarget): readonly FileEdit[] {
     }),
     {
       path,
-      toInstalled: (before) => print(withPlugin(parseSettings(before, path), folder)),
+      toInstalled: (before) => print(withPlugin(parseSettings(before, path), target)),
       toRemoved(text) {
         const left = withoutPlugin(parseSettings(text, path), folder);
         return Object.keys(left).length === 0 ? null : print(left);

@@ -17,7 +17,13 @@ export const toolCall = hookRule("before_tool", true, fields.toolCallFields, ({ 
   const tool = toFabricTool(alias, input);
   if (tool === null) return unnameable;
   return toToolCall(
-    { tool, alias, input, workingDirectory: bearing["place/directory"] },
+    {
+      tool,
+      alias,
+      input,
+      workingDirectory: bearing["place/directory"],
+      hasUserDialog: bearing["place/user_dialog"] === true,
+    },
     bearing["event/toolCallId"],
     toNamedPaths(alias, input),
     scene,

@@ -40,7 +40,7 @@ const own: Readonly<Record<string, EventCapability>> = {
     moment: "before_effect",
     canBlock: observed("yes", "by an exception, whose message the model reads"),
     canModify: observed("yes", "in place; another object has no effect"),
-    canAsk: observed("no", "only by keeping the call waiting"),
+    canAsk: observed("no", "only by keeping the call waiting, which --wait does"),
     onGarbage: observed("closed", "what the plugin does not understand it refuses"),
     stableIds: call,
   }),

@@ -14,6 +14,7 @@ const target: InstallTarget = {
   observingCommand: "",
   gatingDeadlineMs: 2_000,
   observingDeadlineMs: 3_000,
+  approvalWaitMs: 0,
   clientVersion: "1.18.33",
 };
 const config = "/home/dev/.config/opencode/opencode.json";

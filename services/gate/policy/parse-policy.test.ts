@@ -31,7 +31,15 @@ describe("a bundle that is right", () => {
       name: "small",
       localTools: ["todo.write"],
       risk: { levels: { medium: 30, high: 60, critical: 85 }, rules: [{ id: "risk.install", points: 40 }] },
-      approvals: [{ id: "ask.deploy", ttlMs: 900_000, priority: 5, when: { environments: ["staging"] } }],
+      approvals: [
+        {
+          id: "ask.deploy",
+          ttlMs: 900_000,
+          priority: 5,
+          by: "approver",
+          when: { environments: ["staging"] },
+        },
+      ],
       facts: [
         { fact: "deploy.freeze", maxAgeMs: 600_000, deadlineMs: 1_800_000, denyWhen: [true], by: null },
       ],

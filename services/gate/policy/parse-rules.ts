@@ -45,7 +45,7 @@ const riskSchema = z.strictObject({
 const approvalsSchema = z.strictObject({
   rules: z.array(
     z
-      .strictObject({ ...spoken, ttl: durationMs })
+      .strictObject({ ...spoken, ttl: durationMs, by: z.enum(["approver", "user"]).default("approver") })
       .transform(({ ttl, ...one }): ApprovalRule => ({ ...one, ttlMs: ttl })),
   ),
 });

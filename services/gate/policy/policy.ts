@@ -85,6 +85,8 @@ export interface RiskLevels {
 /** A person has to agree. */
 export interface ApprovalRule extends Rule {
   readonly ttlMs: number;
+  /** `user`: whoever sits at the runtime may agree, in its own dialog; without such a dialog an approver has to. */
+  readonly by: "approver" | "user";
 }
 /** A dated fact that has to be there and fresh; else the call is deferred, and past `deadlineMs` denied. */
 export interface FactRule extends Rule {

@@ -107,6 +107,7 @@ export function createDecide(steps: DecideSteps): Decide {
       intentDigest: intent,
       planDigest: frozen.digest,
       modifiedInput: rewrite === null ? null : form.request.input,
+      confirm: isAllowed ? toConfirm(noted) : null,
       needsCapability: isAllowed && !withoutEffect.has(effect),
       approval: approved.step,
       voidsApproval: approved.voids,
@@ -199,6 +200,12 @@ function withWarnings<T extends { readonly message: string }>(ruled: T, notes: r
     notes.flatMap((one) => (one.kind === "fact" && one.warning !== undefined ? [one.warning] : [])),
   );
   return warnings.size === 0 ? ruled : { ...ruled, message: [ruled.message, ...warnings].join("; ") };
+}
+
+/** What the runtime's own dialog has to ask; a rule that speaks of both forms of an input asks once. */
+function toConfirm(notes: readonly RuleNote[]): string | null {
+  const messages = new Set(notes.flatMap((one) => (one.kind === "confirm" ? [one.message] : [])));
+  return messages.size === 0 ? null : [...messages].join("; ");
 }
 
 /** Effect classes whose plans need no capability. */

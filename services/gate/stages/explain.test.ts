@@ -137,7 +137,7 @@ describe("the explanation of a ruling", () => {
     ["alone", judge(policy({ permitted })), ["authorize allow.run: nobody else spoke"]],
     [
       "as a question before an allow",
-      judge(policy({ permitted }, { approvals: [{ ...rule("approval.a"), ttlMs: 1_000 }] })),
+      judge(policy({ permitted }, { approvals: [{ ...rule("approval.a"), ttlMs: 1_000, by: "approver" }] })),
       ["risk approval.a: require_approval before allow"],
     ],
     [
@@ -153,7 +153,10 @@ describe("the explanation of a ruling", () => {
   });
 
   it("tells that an approval settled a question", () => {
-    const asked = policy({ permitted }, { approvals: [{ ...rule("approval.a"), ttlMs: 1_000 }] });
+    const asked = policy(
+      { permitted },
+      { approvals: [{ ...rule("approval.a"), ttlMs: 1_000, by: "approver" }] },
+    );
     const { planDigest } = judge(asked);
     const approval = {
       approvalId: "apr_1",
@@ -261,3 +264,50 @@ describe("a decision", () => {
 function fail(): never {
   throw new Error("down");
 }
+
+describe("a rule that the user may answer", () => {
+  const askUser = { ...rule("approval.user"), ttlMs: 1_000, by: "user" as const };
+  const askOther = { ...rule("approval.other"), ttlMs: 1_000, by: "approver" as const };
+  const withDialog = (one: Policy, known: Partial<Facts> = {}) =>
+    decide({ ...request, user_dialog: true }, { ...facts, ...known }, one, {
+      classify: () => classified,
+      operands: [],
+    });
+
+  it("becomes a condition of an allow where the runtime has a dialog, and a ticket where it has none", () => {
+    const one = policy({ permitted }, { approvals: [askUser] });
+    expect(withDialog(one)).toMatchObject({ decision: "allow", confirm: "says approval.user" });
+    expect(withDialog(one).matchedRules).toContain("approval.user");
+    expect(
+      explainRuling(withDialog(one)).flatMap(({ rules }) => rules.map((line) => line.message)),
+    ).toContain("the user has to agree in the runtime's own dialog: says approval.user");
+    expect(judge(one)).toMatchObject({ decision: "require_approval", confirm: null });
+  });
+
+  it("allows nothing by itself, and takes no other approver's place", () => {
+    expect(withDialog(policy({}, { approvals: [askUser] }))).toMatchObject({
+      decision: "deny",
+      reason: "NO_RULE_SPOKE",
+      confirm: null,
+    });
+    expect(withDialog(policy({ permitted }, { approvals: [askUser, askOther] }))).toMatchObject({
+      decision: "require_approval",
+      confirm: null,
+    });
+  });
+
+  it("does not ask again about a plan that somebody refused", () => {
+    const one = policy({ permitted }, { approvals: [askUser] });
+    const refused = {
+      approvalId: "apr_1",
+      state: "refused" as const,
+      planDigest: withDialog(one).planDigest ?? "",
+      rules: ["approval.user"],
+      expiresAtMs: 2_000,
+    };
+    expect(withDialog(one, { approval: refused })).toMatchObject({
+      decision: "deny",
+      reason: "APPROVAL_REFUSED",
+    });
+  });
+});

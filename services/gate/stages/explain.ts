@@ -94,6 +94,8 @@ function toAddition(note: RuleNote): string {
       return `adds ${String(note.points)} risk points`;
     case "approval":
       return `an approval of it lasts ${String(note.ttlMs / 1000)} s`;
+    case "confirm":
+      return `the user has to agree in the runtime's own dialog: ${note.message}`;
     case "fact":
       return `needs the fact \`${note.fact}\`${note.warning === undefined ? "" : ", which warns"}`;
     case "limit":

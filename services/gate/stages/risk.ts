@@ -29,7 +29,16 @@ export const riskStage: Stage = {
     const riskScore = Math.max(0, Math.min(riskMax, points));
 
     const view = Object.assign({}, unscored, { riskScore });
+    const { approval } = facts;
+    const wasRefused = approval?.state === "refused" && facts.nowMs < approval.expiresAtMs;
+    // Somebody's no to this plan is not asked about again.
+    const asksUser = request.user_dialog === true && !wasRefused;
     for (const rule of rulesThatHold(rules.approvals, view, stage, verdicts)) {
+      if (rule.by === "user" && asksUser) {
+        // No verdict: what nothing else allows is not allowed by asking its own user.
+        notes.push({ kind: "confirm", rule: rule.id, stage, message: rule.message });
+        continue;
+      }
       notes.push({ kind: "approval", rule: rule.id, stage, ttlMs: rule.ttlMs });
       verdicts.push({
         rule: rule.id,

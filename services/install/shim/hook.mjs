@@ -12,6 +12,9 @@ const spool = `${dir}/spool`;
 const spoolMaxFiles = 500;
 const spoolMaxBytes = 16 * 2 ** 20;
 const drainMaxFiles = 20;
+const shimForm = "text/x-fabric-hook";
+const ticketLine = "fabric 0 ticket\n";
+const pollMs = 1_000;
 
 function refuse(why) {
   process.stderr.write(
@@ -25,9 +28,9 @@ function readSettings() {
     const [url, token, deadlines] = ["url", "token", "deadlines"].map((name) =>
       readFileSync(`${dir}/${name}`, "utf8").trim(),
     );
-    const [gateS, observeS] = deadlines.split(" ").map(Number);
+    const [gateS, observeS, waitS = 0] = deadlines.split(" ").map(Number);
     if (!/^https?:\/\//.test(url) || token === "" || !(gateS > 0) || !(observeS > 0)) return null;
-    return { url, token, gateS, observeS };
+    return { url, token, gateS, observeS, waitS };
   } catch {
     return null;
   }
@@ -41,7 +44,7 @@ async function readBody() {
 }
 
 /** The gate's text, or null when it did not answer in time. */
-async function send({ url, token }, seconds, body) {
+async function send({ url, token }, seconds, body, form = shimForm) {
   const ask = url.startsWith("https:") ? (await import("node:https")).request : request;
   return new Promise((resolve) => {
     const asked = ask(
@@ -54,7 +57,7 @@ async function send({ url, token }, seconds, body) {
           "x-fabric-hooks": hash,
           "content-type": "application/json",
           "content-length": body.length,
-          accept: "text/x-fabric-hook",
+          accept: form,
         },
       },
       (response) => {
@@ -73,7 +76,7 @@ async function send({ url, token }, seconds, body) {
 
 /** Prints a reply of the form `fabric CODE`, text; false for everything else: that is no answer of the gate. */
 function answer(reply) {
-  const [, code, text] = /^fabric ([02])\n([^]*)$/.exec(reply ?? "") ?? [];
+  const [, code, text] = /^fabric ([02])(?: ticket)?\n([^]*)$/.exec(reply ?? "") ?? [];
   if (code === "0") process.stdout.write(text);
   else if (code === "2" && text.trim() !== "") {
     process.stderr.write(text);
@@ -82,10 +85,25 @@ function answer(reply) {
   return true;
 }
 
+/** The same is asked again while its ticket is open. A poll that fails decides nothing: the ticket stays the answer. */
+async function askAndWait(settings, body) {
+  const { gateS, waitS } = settings;
+  if (!(waitS > 0)) return send(settings, gateS, body);
+  const ask = () => send(settings, gateS, body, `${shimForm}; wait=1`);
+  let reply = await ask();
+  const untilMs = Date.now() + waitS * 1000;
+  while (reply?.startsWith(ticketLine) && Date.now() < untilMs) {
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
+    const again = await ask();
+    if (/^fabric [02]/.test(again ?? "")) reply = again;
+  }
+  return reply;
+}
+
 async function gate() {
   const settings = readSettings();
   if (settings === null) return refuse(`the hook's settings in ${dir} cannot be read`);
-  const reply = await send(settings, settings.gateS, await readBody());
+  const reply = await askAndWait(settings, await readBody());
   if (reply === null) return refuse("the policy gate did not answer");
   if (!answer(reply)) refuse("what answered is not the policy gate");
 }

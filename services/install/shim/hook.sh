@@ -4,7 +4,8 @@
 #   hook.sh gate HASH      in front of an effect: a reply of the gate, or exit code 2 and the reason on standard error
 #   hook.sh observe HASH   tells something: never holds the client; what the gate does not take waits in spool/
 #
-# Beside it: `url` (this runtime's address at the gate), `token` (mode 0600), `deadlines` (seconds: gate, observe).
+# Beside it: `url` (this runtime's address at the gate), `token` (mode 0600), `deadlines` (seconds: gate, observe, and how
+# long a call waits for its approval: the same is asked again until a person decided; then, or after that time, the reply).
 # The token is in no argument and in no message. Only `curl` is started; every other step is the shell's own.
 umask 077
 dir=${0%/*}
@@ -16,6 +17,7 @@ spool=$dir/spool
 spool_max_files=500
 spool_max_kib=16384
 drain_max_files=20
+form=text/x-fabric-hook
 
 refuse() {
   printf 'GATE_UNREACHABLE: %s; nothing was allowed, try again, or ask a person to look at the policy gate\n' "$1" >&2
@@ -30,7 +32,7 @@ url = "$url"
 header = "authorization: Bearer $token"
 header = "x-fabric-hooks: $hash"
 header = "content-type: application/json"
-header = "accept: text/x-fabric-hook"
+header = "accept: $form"
 header = "expect:"
 noproxy = "*"
 connect-timeout = 2
@@ -43,7 +45,7 @@ SETTINGS
 answer() {
   case $reply in
     'fabric 0') exit 0 ;;
-    "fabric 0$newline"*)
+    "fabric 0$newline"* | "fabric 0 ticket$newline"*)
       printf '%s\n' "${reply#*"$newline"}"
       exit 0
       ;;
@@ -55,7 +57,7 @@ answer() {
 }
 
 read_settings() {
-  { IFS= read -r url <"$dir/url" && IFS= read -r token <"$dir/token" && read -r gate_s observe_s <"$dir/deadlines"; } \
+  { IFS= read -r url <"$dir/url" && IFS= read -r token <"$dir/token" && read -r gate_s observe_s wait_s <"$dir/deadlines"; } \
     2>/dev/null || return 1
   case $url$token$hash in *[!A-Za-z0-9._~:/@%+=-]*) return 1 ;; esac
   [ -n "$url" ] && [ -n "$token" ] && [ -n "$observe_s" ]
@@ -63,10 +65,27 @@ read_settings() {
 
 gate() {
   read_settings || refuse "the hook's settings in $dir cannot be read"
-  send - "$gate_s"
+  if [ "${wait_s:-0}" -gt 0 ] 2>/dev/null; then ask_and_wait; else send - "$gate_s"; fi
   [ "$sent" -eq 0 ] || refuse "the policy gate did not answer (curl $sent)"
   answer
   refuse 'what answered is not the policy gate'
+}
+
+# A poll that fails decides nothing: the ticket that was read last stays the answer.
+ask_and_wait() {
+  form='text/x-fabric-hook; wait=1'
+  body=$dir/.asked-$$
+  trap 'rm -f "$body"' EXIT
+  trap 'exit 2' HUP INT TERM
+  cat >"$body" || refuse 'the payload could not be kept'
+  send "$body" "$gate_s"
+  until=$(($(date +%s) + wait_s))
+  while case $sent$reply in "0fabric 0 ticket$newline"*) [ "$(date +%s)" -lt "$until" ] ;; *) false ;; esac do
+    ticket=$reply
+    sleep 1
+    send "$body" "$gate_s"
+    case $sent$reply in '0fabric '[02]*) ;; *) sent=0 reply=$ticket ;; esac
+  done
 }
 
 # What waits goes first-in first-out; one hook at a time, and only after the gate took something.

@@ -4,7 +4,13 @@ import { createHash, randomBytes } from "node:crypto";
 import { appendFileSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-const defaults = { deadline_ms: 2_000, observe_deadline_ms: 3_000, spool_max_bytes: 4 * 1024 * 1024 };
+const defaults = {
+  deadline_ms: 2_000,
+  observe_deadline_ms: 3_000,
+  spool_max_bytes: 4 * 1024 * 1024,
+  approval_wait_ms: 0,
+  approval_poll_ms: 1_000,
+};
 /** An answer holds a changed input at most. */
 const answerMaxChars = 16 * 1024 * 1024;
 /** Reports that wait for an earlier one; past it they go to the spool. */
@@ -14,9 +20,17 @@ const ownFiles = /\.(?:m?js|json|ya?ml|py)$/;
 /** A no that says what is wrong and what to do. */
 const refusal = (code, what) => ({
   decision: "deny",
+  // Ours, and no word of the gate.
+  isOwn: true,
   reason: `${code}: ${what}; the call did not run. Try again later, or ask whoever runs the policy gate`,
 });
 
+/** Waits, or until the signal. */
+const pause = (ms, signal) =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+  });
 const isText = (value) => typeof value === "string" && value !== "";
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
@@ -26,6 +40,8 @@ function toAnswer(body) {
     if (body.decision === "allow") return { decision: "allow" };
     if (body.decision === "modify" && isObject(body.input)) return { decision: "modify", input: body.input };
     if (body.decision === "deny" && isText(body.reason)) return { decision: "deny", reason: body.reason };
+    if (body.decision === "confirm" && isText(body.reason) && isText(body.what))
+      return { decision: "confirm", reason: body.reason, what: body.what };
     if (body.decision === "ask" && isText(body.reason) && isText(body.approval_id)) return body;
   }
   return refusal("GATE_UNREACHABLE", "the policy gate's answer is not understood");
@@ -103,8 +119,7 @@ export function openGate({ runtime, version, folder }) {
     }
   }
 
-  /** Resolves in time to one of allow, modify, deny, ask. Never rejects. */
-  async function ask(payload) {
+  async function askInTime(payload) {
     const limitMs = configuration?.deadline_ms ?? defaults.deadline_ms;
     let timer;
     const late = new Promise((resolve) => {
@@ -118,6 +133,23 @@ export function openGate({ runtime, version, folder }) {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /**
+   * Resolves to one of allow, modify, deny, ask; `confirm` where the payload said that there is a dialog. Never rejects. In
+   * time, but for an open ticket: the same call is asked again until a person decided or the configured wait is over. What
+   * comes back then is the ticket.
+   */
+  async function ask(payload, signal) {
+    let answer = await askInTime(payload);
+    const untilMs = Date.now() + (configuration?.approval_wait_ms ?? 0);
+    while (answer.decision === "ask" && Date.now() < untilMs && signal?.aborted !== true) {
+      await pause(Math.min(configuration.approval_poll_ms, untilMs - Date.now()), signal);
+      const again = await askInTime(payload);
+      // A gate that is away decides nothing: the ticket stays open.
+      if (again.isOwn !== true) answer = again;
+    }
+    return answer;
   }
 
   /** Reports what happened, in order, without throwing. Resolves when it is reported or in the spool. */

@@ -8,10 +8,17 @@ import os
 import queue
 import secrets
 import threading
+import time
 import urllib.parse
 from pathlib import Path
 
-DEFAULTS = {"deadline_ms": 2_000, "observe_deadline_ms": 3_000, "spool_max_bytes": 4 * 1024 * 1024}
+DEFAULTS = {
+    "deadline_ms": 2_000,
+    "observe_deadline_ms": 3_000,
+    "spool_max_bytes": 4 * 1024 * 1024,
+    "approval_wait_ms": 0,
+    "approval_poll_ms": 1_000,
+}
 OWN_FILES = {".py", ".json", ".yaml"}
 ANSWER_MAX_BYTES = 16 * 1024 * 1024
 
@@ -19,7 +26,8 @@ ANSWER_MAX_BYTES = 16 * 1024 * 1024
 def refusal(code, what):
     """A no that says what is wrong and what to do."""
     text = f"{code}: {what}; the call did not run. Try again later, or ask whoever runs the policy gate"
-    return {"decision": "deny", "reason": text}
+    # Ours, and no word of the gate.
+    return {"decision": "deny", "reason": text, "is_own": True}
 
 
 def to_answer(body):
@@ -84,8 +92,26 @@ class Gate:
         told = {"version": self.version, "configuration": configuration, "files": self.files, "lost": self.lost}
         return told if self.problem is None else {**told, "problem": self.problem}
 
-    def ask(self, payload):
-        """Returns in time one of allow, modify, deny, ask. Never raises."""
+    def ask(self, payload, stop=None):
+        """Returns one of allow, modify, deny, ask. Never raises. In time, but for an open ticket: the same call is asked again
+        until a person decided, `stop` (an Event) is set, or the configured wait is over. What comes back then is the ticket."""
+        answer = self._ask_in_time(payload)
+        try:
+            settings = self.configuration or DEFAULTS
+            until = time.monotonic() + settings["approval_wait_ms"] / 1000
+            stop = stop or threading.Event()
+            while answer["decision"] == "ask" and (left := until - time.monotonic()) > 0:
+                if stop.wait(min(left, settings["approval_poll_ms"] / 1000)):
+                    break
+                again = self._ask_in_time(payload)
+                # A gate that is away decides nothing: the ticket stays open.
+                if not again.get("is_own"):
+                    answer = again
+        except Exception:
+            return refusal("GATE_UNREACHABLE", "the approval could not be waited for")
+        return answer
+
+    def _ask_in_time(self, payload):
         limit_ms = (self.configuration or DEFAULTS)["deadline_ms"]
         answers = queue.Queue(maxsize=1)
 

@@ -39,7 +39,7 @@ function toReply(translation: Translation, answer: GateAnswer | null): RuntimeRe
   const reason = toReason(answer);
   switch (answer.decision) {
     case "allow":
-      return toOrder({ order: "yes", reason });
+      return toOrder({ order: answer.confirm === undefined ? "yes" : "no", reason });
     case "require_approval":
       // The turn is paused anyway: a person may take their time.
       return toOrder(

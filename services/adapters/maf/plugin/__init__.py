@@ -4,17 +4,21 @@
     agent = Agent(..., middleware=[*others, *create_policy_middleware(tools={"run_shell": "shell.run"})])
 
 or, where agent-hooks-sdk is used, one interceptor: `create_agent_hooks_middleware([create_policy_interceptor(...)])`.
-`tools` says what each function tool is in the words of the policy; one that is not named is `other.<name>`."""
+`tools` says what each function tool is in the words of the policy; one that is not named is `other.<name>`. With
+`approvals="content"` a call that needs a person ends the run with the framework's own approval request (its id is the call's, and
+`additional_properties` name the ticket); answer it once somebody agreed at the gate. The answer alone lets nothing run: the gate is asked
+again. Without, the model gets the ticket's text."""
 
 import asyncio
 import contextvars
 import json
 import os
+import threading
 import time
 import uuid
 from pathlib import Path
 
-from agent_framework import AgentMiddleware, ChatMiddleware, FunctionMiddleware, MiddlewareFailure
+from agent_framework import AgentMiddleware, ChatMiddleware, Content, FunctionMiddleware, MiddlewareFailure
 
 try:
     from .gate_client import Gate
@@ -44,7 +48,10 @@ class _Runs:
 
 
 class _Host:
-    def __init__(self, tools, folder, directory):
+    def __init__(self, tools, folder, directory, approvals="ticket"):
+        if approvals not in ("ticket", "content"):
+            raise ValueError("approvals is `ticket` or `content`")
+        self.approvals = approvals
         self.gate = Gate("maf", VERSION, folder or Path(__file__).parent)
         self.tools = dict(tools or {})
         self.directory = directory
@@ -67,7 +74,12 @@ class _Host:
 
     async def ask(self, payload):
         # In a thread: a hook that blocks the loop stops every other call, and the time limits with it.
-        return await asyncio.to_thread(self.gate.ask, payload)
+        stop = threading.Event()
+        try:
+            return await asyncio.to_thread(self.gate.ask, payload, stop)
+        except asyncio.CancelledError:
+            stop.set()  # Nobody waits for the approval any more.
+            raise
 
     async def tell(self, payload):
         await asyncio.to_thread(self.gate.tell, payload, True)
@@ -187,6 +199,10 @@ class PolicyFunctionMiddleware(FunctionMiddleware):
             raise
         except Exception as error:
             raise MiddlewareFailure(f"GATE_UNREACHABLE: the policy hook failed ({type(error).__name__})") from error
+        if answer["decision"] == "ask" and host.approvals == "content" and "approval_response" not in metadata:
+            context.result = _question(context, metadata, asked["arguments"], answer)
+            return
+        # Also after a yes to the question, while nobody agreed at the gate: whoever answers here may be whoever asked.
         if answer["decision"] in ("deny", "ask"):
             context.result = answer["reason"]
             return
@@ -211,9 +227,20 @@ class PolicyFunctionMiddleware(FunctionMiddleware):
             await host.tell({"hook": "function.after", "place": place, "payload": told})
 
 
-def create_policy_middleware(tools=None, folder=None, directory=None):
+def _question(context, metadata, arguments, answer):
+    """The framework's own approval request for this call: it ends the run, and is answered with the session's next one."""
+    call_id = metadata["call_id"]
+    occurrence = metadata.get("function_call_occurrence_id") or call_id
+    call = Content.from_function_call(
+        call_id=call_id, name=context.function.name, arguments=json.dumps(arguments, default=repr), id=occurrence
+    )
+    ticket = {"policy_approval_id": answer["approval_id"], "policy_reason": answer["reason"]}
+    return Content.from_function_approval_request(id=occurrence, function_call=call, additional_properties=ticket)
+
+
+def create_policy_middleware(tools=None, folder=None, directory=None, approvals="ticket"):
     """The three layers that go together; give all of them to the agent. Never raises for what is in `fabric.json`."""
-    host = _Host(tools, folder, directory)
+    host = _Host(tools, folder, directory, approvals)
     return [PolicyAgentMiddleware(host), PolicyChatMiddleware(host), PolicyFunctionMiddleware(host)]
 
 

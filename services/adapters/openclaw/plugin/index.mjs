@@ -6,6 +6,8 @@ import { openGate } from "./gate-client.mjs";
 
 const version = "1.0.0";
 const rememberedMax = 512;
+/** What the client's question may hold, and how long it waits. */
+const question = { titleMaxChars: 80, textMaxChars: 512, timeoutMs: 600_000 };
 const gate = openGate({ runtime: "openclaw", version, folder: dirname(fileURLToPath(import.meta.url)) });
 const folders = new Map();
 const refused = new Map();
@@ -13,6 +15,8 @@ const refused = new Map();
 const ended = new Map();
 const seen = new Map();
 let isAnnounced = false;
+/** Only a gateway has somebody to ask; anywhere else the client's question is a no at once, and a ticket does better. */
+let isGateway = false;
 let configuredFolder;
 
 /** Contexts hold the whole configuration with its keys, live objects, and histories that were told before. */
@@ -72,18 +76,32 @@ async function beforeToolCall(event, ctx) {
   try {
     note(ctx);
     // What is asked about is a copy: parameters of another plugin come later, and show in the result.
-    const answer = await gate.ask(toPayload("before_tool_call", event, ctx));
+    const payload = toPayload("before_tool_call", event, ctx);
+    if (isGateway && gate.configuration.user_dialog !== false) payload.place.user_dialog = true;
+    const answer = await gate.ask(payload, ctx?.abortSignal);
     if (answer.decision === "allow") return undefined;
-    if (answer.decision === "modify") {
-      // Returned parameters are laid over the given ones: a field that is to go has to be said to be gone.
-      const gone = Object.keys(event.params).filter((key) => !Object.hasOwn(answer.input, key));
-      if (gone.length === 0) return { params: answer.input };
-      return block(event, `REWRITE_IMPOSSIBLE: this client cannot take the field ${gone[0]} out of a call`);
-    }
-    return block(event, answer.reason);
+    if (answer.decision !== "modify" && answer.decision !== "confirm") return block(event, answer.reason);
+    if (answer.decision === "confirm") return { requireApproval: toQuestion(event, answer) };
+    // Returned parameters are laid over the given ones: a field that is to go has to be said to be gone.
+    const gone = Object.keys(event.params).filter((key) => !Object.hasOwn(answer.input, key));
+    if (gone.length === 0) return { params: answer.input };
+    return block(event, `REWRITE_IMPOSSIBLE: this client cannot take the field ${gone[0]} out of a call`);
   } catch {
     return block(event, "GATE_UNREACHABLE: the hook failed; the call did not run");
   }
+}
+/** Without "always": each call is decided anew. Every end but a yes blocks the call, in the client itself. */
+function toQuestion(event, { what, reason }) {
+  return {
+    title: `${event.toolName}: a rule wants your yes`.slice(0, question.titleMaxChars),
+    description: `${what}\n${reason}`.slice(0, question.textMaxChars),
+    severity: "warning",
+    allowedDecisions: ["allow-once", "deny"],
+    timeoutMs: question.timeoutMs,
+    onResolution(decision) {
+      if (decision !== "allow-once") remember(refused, keyOf(event), true);
+    },
+  };
 }
 function block(event, reason) {
   remember(refused, keyOf(event), true);
@@ -130,6 +148,10 @@ export default {
       flush(ctx);
       await tell("agent_end", event, ctx);
     });
+    api.on("gateway_start", (event, ctx) => {
+      isGateway = true;
+      return tell("gateway_start", event, ctx);
+    });
     for (const hook of [
       "session_start",
       "session_end",
@@ -139,7 +161,6 @@ export default {
       "subagent_spawned",
       "subagent_ended",
       "message_received",
-      "gateway_start",
       "gateway_stop",
     ])
       api.on(hook, (event, ctx) => tell(hook, event, ctx));

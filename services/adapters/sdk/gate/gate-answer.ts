@@ -134,6 +134,8 @@ export function readAnswer(answer: unknown): GateDecision {
 }
 
 function readAllowed(answer: JsonObject, base: Omit<DecisionBase, "decision">): Allowed | Refused {
+  // Only for runtimes that said that they have a dialog, which this one never does.
+  if (answer["confirm"] !== undefined) return garbage("a question for a user's dialog");
   const constraints = readConstraints(answer["constraints"]);
   if (constraints === null) return garbage("its limits");
   const capability = readCapability(answer["capability"]);
