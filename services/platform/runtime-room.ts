@@ -146,6 +146,8 @@ export interface ClientDrive {
   };
   /** Lays the model's configuration into `home`, beside what is there, and says how the client starts. */
   prepare(run: DriveRun): Promise<ClientStart>;
+  /** For a run with a child agent, where the usual start knows none. */
+  readonly prepareForSubagent?: (run: DriveRun) => Promise<ClientStart>;
 }
 
 /** Behaviours that `make test-runtimes` proves on the real client; a room may add known ways past its hooks. */
@@ -163,19 +165,40 @@ export type Behaviour =
   | "failing_command"
   | `bypass_${string}`;
 
+/** A setting of the client's own that might stand in a hook's place; the suite runs the client with it. */
+export interface Attempt {
+  /** As a person would write it. */
+  readonly setting: string;
+  /** Whether the tool was stopped with it; the suite asserts it either way. */
+  readonly helps: boolean;
+  /** Changes how the client starts, or its files below `home`, after everything else was laid out. */
+  change(start: ClientStart, run: DriveRun): Promise<ClientStart>;
+}
 /** A behaviour that the client does not let us hold: what was tried, and what stands in its place. */
 export interface Limit {
   readonly why: string;
   readonly tried: string;
   readonly mitigation: string;
+  readonly attempt?: Attempt;
+}
+/** What somebody does to an installation after it was made. Pure: the text of one file in, its new text out. */
+export interface Damage {
+  pathOf(target: InstallTarget): string;
+  /** `null`: the file goes. */
+  toDamaged(text: string): string | null;
 }
 /** A known way past the hooks, as turns of the scripted model: held when the installation closes it, else a `limits` entry. */
 export interface Bypass {
   readonly behaviour: `bypass_${string}`;
-  /** Each call may depend on what the model was told so far. */
+  /** Each call may depend on what the model was told so far. None: the way needs no model. */
   readonly turns: readonly (ScriptedCall | ((told: readonly ToldResult[]) => ScriptedCall))[];
   /** File in the workspace that exists when the way was open. */
   readonly leaves: string;
+  /** Starts the client in another way than `drive` does, for a way in that no model's call opens. */
+  readonly start?: (run: DriveRun) => Promise<ClientStart>;
+  readonly damage?: Damage;
+  /** The bundle lets the tool itself run: what is in question is what it does inside. */
+  readonly isToolPermitted?: boolean;
 }
 
 /** One runtime, whole. */

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -9,7 +9,14 @@ import type { ModelScript } from "../../services/doctor/scripted-model.ts";
 import { applyChanges } from "../../services/install/config-files.ts";
 import type { InstallPlan } from "../../services/install/plan-install.ts";
 import { planInstall } from "../../services/install/plan-install.ts";
-import type { HookForm, RuntimeRoom } from "../../services/platform/runtime-room.ts";
+import type {
+  Attempt,
+  Bypass,
+  ClientDrive,
+  Damage,
+  HookForm,
+  RuntimeRoom,
+} from "../../services/platform/runtime-room.ts";
 import type { CachedClient } from "./client-cache.ts";
 
 /** One run of a client in an empty home of its own. */
@@ -21,6 +28,10 @@ export interface RigRun {
   readonly form?: HookForm;
   /** Breaks something of the installation, before the client starts. */
   readonly spoil?: (plan: InstallPlan) => void;
+  readonly damage?: Damage;
+  /** In place of how the client usually starts. */
+  readonly start?: NonNullable<Bypass["start"]>;
+  readonly attempt?: Attempt;
   readonly timeoutMs?: number;
 }
 export interface RigOutcome extends ClientOutcome {
@@ -30,6 +41,8 @@ export interface RigOutcome extends ClientOutcome {
 
 export interface RuntimeRig {
   run(options: RigRun): Promise<RigOutcome>;
+  /** Of the run that began last, for a look while it goes on. */
+  lastWorkspace(): string;
   close(): void;
 }
 
@@ -38,11 +51,13 @@ const runTimeoutMs = 120_000;
 /** Runs a room's real client, with its hooks installed as `fabric install` does it. */
 export function createRuntimeRig(room: RuntimeRoom, client: CachedClient): RuntimeRig {
   const folders: string[] = [];
+  const workspaceIn = (home: string): string => join(home, "workspace");
   return {
+    lastWorkspace: () => workspaceIn(folders.at(-1) ?? ""),
     async run(options) {
       const home = mkdtempSync(join(tmpdir(), `fabric-${room.adapter.runtime}-`));
       folders.push(home);
-      const workspace = join(home, "workspace");
+      const workspace = workspaceIn(home);
       mkdirSync(workspace);
       if (options.gateUrl !== undefined) {
         const plan = await planInstall({
@@ -61,9 +76,15 @@ export function createRuntimeRig(room: RuntimeRoom, client: CachedClient): Runti
         const program = { argv: [client.program], env, workingDirectory: workspace, home };
         await room.setup.consent?.give(program, plan.target);
         options.spoil?.(plan);
+        if (options.damage !== undefined) {
+          const path = options.damage.pathOf(plan.target);
+          const text = options.damage.toDamaged(readFileSync(path, "utf8"));
+          if (text === null) rmSync(path);
+          else writeFileSync(path, text);
+        }
       }
       const outcome = await runClient({
-        drive: room.drive,
+        drive: driveOf(room.drive, options),
         program: client.program,
         firstPath: client.firstPath,
         home,
@@ -78,6 +99,15 @@ export function createRuntimeRig(room: RuntimeRoom, client: CachedClient): Runti
     },
   };
 }
+
+/** The client's drive, with what a run wants otherwise. */
+const driveOf = (drive: ClientDrive, { start, attempt }: RigRun): ClientDrive => ({
+  ...drive,
+  async prepare(run) {
+    const usual = await (start ?? drive.prepare)(run);
+    return attempt === undefined ? usual : attempt.change(usual, run);
+  },
+});
 
 /** A server in the gate's place that answers every request in one wrong way. */
 export interface WrongGate {

@@ -1,4 +1,4 @@
-import type { Behaviour, RuntimeRoom } from "../../services/platform/runtime-room.ts";
+import type { Behaviour, Bypass, HookForm, RuntimeRoom } from "../../services/platform/runtime-room.ts";
 import type { ModelScript, ScriptedTurn } from "../../services/doctor/scripted-model.ts";
 import { promptFor } from "../../services/doctor/scripted-model.ts";
 
@@ -14,43 +14,62 @@ export interface Scenario {
   readonly leaves: readonly string[];
   /** Left by what has to be stopped: there without the hook, not there with it. */
   readonly stopped: readonly string[];
+  /** What the model has to read about it; null: it need not be told anything. */
+  readonly tells: RegExp | null;
+  readonly bypass: Bypass | null;
 }
 
 /** How long the parent waits for a child that runs in the background. */
 const childMs = 3_000;
+const denial = /STATIC_DENY/;
 
-/** The scenario of a behaviour that looks the same for all clients. */
-export function scenarioOf(behaviour: Behaviour, room: RuntimeRoom): Scenario | null {
+/** The scenario of a behaviour, the same for all clients but for their tools' names; null: this client has no such tool. */
+export function scenarioOf(behaviour: Behaviour, room: RuntimeRoom, form: HookForm): Scenario | null {
   const { shell, subagent } = room.drive.tools;
   const turn = (command: string): ScriptedTurn => ({ calls: [shell(command)] });
-  const one = (command: string, leaves: string[], stopped: string[]): Scenario => ({
+  const one = (command: string, rest: Partial<Pick<Scenario, "leaves" | "stopped" | "tells">>): Scenario => ({
     script: { main: [turn(command)] },
-    leaves,
-    stopped,
+    leaves: [],
+    stopped: [],
+    tells: null,
+    bypass: null,
+    ...rest,
   });
+  // A client's own HTTP hook says what it will of a gate that it does not reach.
+  const unreachable = form === "http" ? /./ : /GATE_UNREACHABLE/;
   switch (behaviour) {
     case "allow":
-      return one("echo hi > out.txt", ["out.txt"], []);
+      return one("echo hi > out.txt", { leaves: ["out.txt"] });
     case "deny":
-      return one(deniedCommand("denied.txt"), [], ["denied.txt"]);
+      return one(deniedCommand("denied.txt"), { stopped: ["denied.txt"], tells: denial });
     case "modify":
-      return one("rewrite-me; echo ran > original.txt", ["modified.txt"], ["original.txt"]);
+      return one("rewrite-me; echo ran > original.txt", {
+        leaves: ["modified.txt"],
+        stopped: ["original.txt"],
+      });
+    case "approve":
+      return one(askedCommand, { leaves: ["approved.txt"], tells: /APPROVAL_REQUIRED/ });
     case "gate_away":
     case "gate_slow":
     case "gate_garbage":
+      return one("echo hi > out.txt", { stopped: ["out.txt"], tells: unreachable });
     case "hook_crash":
-      return one("echo hi > out.txt", [], ["out.txt"]);
+      return one("echo hi > out.txt", { stopped: ["out.txt"] });
     case "two_calls":
       return {
         script: { main: [{ calls: [shell("echo one > one.txt"), shell(deniedCommand("two.txt"))] }] },
         leaves: ["one.txt"],
         stopped: ["two.txt"],
+        tells: denial,
+        bypass: null,
       };
     case "failing_command":
       return {
         script: { main: [turn("echo broken >&2; exit 3"), turn("echo ok > after.txt")] },
         leaves: ["after.txt"],
         stopped: [],
+        tells: null,
+        bypass: null,
       };
     case "subagent":
       if (subagent === undefined) return null;
@@ -67,6 +86,8 @@ export function scenarioOf(behaviour: Behaviour, room: RuntimeRoom): Scenario | 
         },
         leaves: ["child.txt", "parent.txt"],
         stopped: ["child-denied.txt"],
+        tells: denial,
+        bypass: null,
       };
     default: {
       const bypass = room.bypasses.find((known) => known.behaviour === behaviour);
@@ -75,6 +96,8 @@ export function scenarioOf(behaviour: Behaviour, room: RuntimeRoom): Scenario | 
         script: { main: bypass.turns.map((call) => ({ calls: [call] })) },
         leaves: [],
         stopped: [bypass.leaves],
+        tells: null,
+        bypass,
       };
     }
   }

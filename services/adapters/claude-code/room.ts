@@ -3,6 +3,7 @@ import { capabilities } from "./capabilities.ts";
 import { claudeCode } from "./claude-code.ts";
 import { drive } from "./drive.ts";
 import { setup } from "./setup.ts";
+import { spoiltSettings, spoiltSettingsLimit } from "./spoilt-settings.ts";
 
 /** Claude Code, whole. */
 export const room: RuntimeRoom = {
@@ -10,6 +11,6 @@ export const room: RuntimeRoom = {
   capabilities,
   setup,
   drive,
-  limits: {},
-  bypasses: [],
+  limits: { [spoiltSettings.behaviour]: spoiltSettingsLimit },
+  bypasses: [spoiltSettings],
 };

@@ -3,6 +3,7 @@ import { capabilities } from "./capabilities.ts";
 import { codex } from "./codex.ts";
 import { drive } from "./drive.ts";
 import { setup } from "./setup.ts";
+import { untrustedHook, untrustedHookLimit } from "./untrusted-hook.ts";
 
 /** Opens a shell that stays, then types into it: what is typed sends no event. */
 const typing: Bypass = {
@@ -27,6 +28,6 @@ export const room: RuntimeRoom = {
   capabilities,
   setup,
   drive,
-  limits: {},
-  bypasses: [typing],
+  limits: { [untrustedHook.behaviour]: untrustedHookLimit },
+  bypasses: [typing, untrustedHook],
 };

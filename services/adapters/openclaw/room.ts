@@ -3,6 +3,7 @@ import { capabilities } from "./capabilities.ts";
 import { drive } from "./drive.ts";
 import { openclaw } from "./openclaw.ts";
 import { setup } from "./setup.ts";
+import { unloadedPlugin, unloadedPluginLimit } from "./unloaded-plugin.ts";
 
 /** OpenClaw, whole. */
 export const room: RuntimeRoom = {
@@ -10,12 +11,6 @@ export const room: RuntimeRoom = {
   capabilities,
   setup,
   drive,
-  limits: {
-    subagent: {
-      why: "child agents need a client of the gateway; the embedded agent that the suite runs has none",
-      tried: "sessions_spawn in the embedded agent: the client refuses it",
-      mitigation: "the child's own calls pass the same hook, in a session of their own",
-    },
-  },
-  bypasses: [],
+  limits: { [unloadedPlugin.behaviour]: unloadedPluginLimit },
+  bypasses: [unloadedPlugin],
 };

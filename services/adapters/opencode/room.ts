@@ -3,6 +3,8 @@ import { capabilities } from "./capabilities.ts";
 import { drive } from "./drive.ts";
 import { opencode } from "./opencode.ts";
 import { setup } from "./setup.ts";
+import { unloadedPlugin, unloadedPluginLimit } from "./unloaded-plugin.ts";
+import { userShell } from "./user-shell.ts";
 
 /** OpenCode, whole. */
 export const room: RuntimeRoom = {
@@ -10,14 +12,6 @@ export const room: RuntimeRoom = {
   capabilities,
   setup,
   drive,
-  limits: {
-    hook_crash: {
-      why: "a plugin that is not found, does not parse or throws while it loads is skipped without a word",
-      tried:
-        "a plugin file with a syntax error, and one that throws in its factory: the tool ran, exit code 0",
-      mitigation:
-        "the plugin throws nowhere while it loads, says that it is loaded, and a session without that word is flagged",
-    },
-  },
-  bypasses: [],
+  limits: { [unloadedPlugin.behaviour]: unloadedPluginLimit },
+  bypasses: [userShell, unloadedPlugin],
 };

@@ -21,10 +21,13 @@ function edits(target: InstallTarget): readonly FileEdit[] {
   const others = (settings: Readonly<Record<string, unknown>>): readonly unknown[] =>
     listOf(settings).filter((one) => one !== entry);
   return [
-    ...toPluginEdits(target, pluginFolder(target), {
-      ...readPluginFiles(import.meta.url, ["index.mjs"]),
-      ...readGateClient("gate-client.mjs"),
-    }),
+    ...toPluginEdits(
+      target,
+      pluginFolder(target),
+      { ...readPluginFiles(import.meta.url, ["index.mjs"]), ...readGateClient("gate-client.mjs") },
+      // A person's own commands pass no hook in front of tools, and the one that they do pass does not name them.
+      { user_shell: "refuse" },
+    ),
     {
       path,
       toInstalled(before) {
@@ -51,6 +54,11 @@ function findOpenings(textOf: (path: string) => string | null, target: InstallTa
     openings.push(`\`plugin\` in ${path} does not name the fabric's plugin: tools run unguarded`);
   else if (at < plugins.length - 1)
     openings.push(`a plugin after the fabric's in ${path} may change what was judged; put ours last`);
+  const settings = textOf(`${pluginFolder(target)}/fabric.json`);
+  if (settings !== null && parseSettings(settings, "fabric.json")["user_shell"] !== "refuse")
+    openings.push(
+      `\`user_shell\` in ${pluginFolder(target)}/fabric.json is not \`refuse\`: what is typed after \`!\`, or posted to a session's shell, runs unseen`,
+    );
   if (textOf(`${target.home}/.config/opencode/opencode.jsonc`) !== null)
     openings.push(
       `${target.home}/.config/opencode/opencode.jsonc is read as well; see that it names no other plugin`,
