@@ -3,7 +3,9 @@ import { describe, expect, it } from "vitest";
 import type { HistoryOptions, TraceHistory } from "../../test/harness/trace-history.ts";
 import { traceHistory } from "../../test/harness/trace-history.ts";
 import { eventOf } from "../kit/given.ts";
-import type { Envelope } from "../../schemas/envelope.ts";
+import type { EventType } from "../../schemas/catalog.ts";
+import type { Draft, Envelope } from "../../schemas/envelope.ts";
+import type { Outcome } from "../../schemas/generated/types.ts";
 import { draft } from "../../schemas/envelope.ts";
 import { assembleTrace } from "./assemble.ts";
 import { own, semantic } from "./conventions.ts";
@@ -36,10 +38,14 @@ function storedOf(changes: readonly TraceChange[]) {
     spans: [...spans.values()],
     causes: changes.flatMap(({ cause }) => (cause === null ? [] : [cause])),
     deliveries: changes.flatMap(({ delivery, at }) =>
-      delivery === null ? [] : [{ ...delivery, projectedAt: at + 900, batchMessages: 3 }],
+      delivery === null
+        ? []
+        : [{ ...delivery, projectedAt: at + 900, batchMessages: 3, batchLinks: [other] }],
     ),
   };
 }
+/** Producing span of another message of the batch, in its own trace. */
+const other = "00-0000000000000000000000000000000a-000000000000000b-01";
 const treeOf = (events: readonly Envelope[]): TraceTree =>
   assembleTrace(storedOf((events as TracedEvent[]).map((event) => toTraceChange(event, source))));
 const bus = new Set(["send", "process"]);
@@ -200,6 +206,64 @@ describe("a tree", () => {
     expect(waits.every((one) => one.endMs > one.startMs && one.isComplete)).toBe(true);
   });
 
+  it("shows the run apart from what the call waited for, by the runtime's stopwatch or else from the decision", () => {
+    const at = (ms: number) => 1_767_225_600_000 + ms;
+    let n = 0;
+    const say = <T extends EventType>(one: Draft<T>, ms: number): Envelope => {
+      n += 1;
+      const eventId = `evt_01900000-0000-7000-8000-${String(n).padStart(12, "0")}`;
+      const execution = { session_id: "s", tool_call_id: "c" };
+      return eventOf({ ...one, execution }, { eventId, recordedAtMs: at(ms) }) as Envelope;
+    };
+    const subject = { tool: "shell.run", action: "run", resource_ref: null, data_class: "internal" } as const;
+    const requested = say(
+      draft(
+        "agent.tool.requested",
+        {
+          effect_class: "write",
+          input_bytes: 2,
+          input_preview: "{}",
+          paths: [],
+          working_directory: null,
+          tool_alias: null,
+        },
+        { subject },
+      ),
+      0,
+    );
+    const authorized = say(
+      draft("agent.tool.authorized", { decision_id: "dec_1", effect_class: "write", modified: false }),
+      60_000,
+    );
+    const completed = (outcome: Outcome, durationMs: bigint | null) =>
+      say(
+        draft(
+          "agent.tool.completed",
+          {
+            outcome,
+            duration_ms: durationMs,
+            output_bytes: null,
+            output_preview: null,
+            error_preview: null,
+            tool_alias: null,
+          },
+          { subject },
+        ),
+        63_000,
+      );
+    const runOf = (result: Envelope) => {
+      const { spans } = treeOf([requested, authorized, result]);
+      const run = spans.find(({ topic }) => topic === "run");
+      const call = spans.find(({ topic }) => topic === "call");
+      expect(run?.parentId ?? call?.spanId).toBe(call?.spanId);
+      expect([call?.startMs, call?.endMs]).toEqual([at(0), at(63_000)]);
+      return run === undefined ? null : [run.name, run.startMs, run.endMs, run.status];
+    };
+    expect(runOf(completed("succeeded", 2_500n))).toEqual(["run shell.run", at(60_500), at(63_000), "ok"]);
+    expect(runOf(completed("failed", null))).toEqual(["run shell.run", at(60_000), at(63_000), "error"]);
+    expect(runOf(completed("blocked", 5n))).toBeNull();
+  });
+
   it("joins the client's trace: its trace id, its span above the root, and a link", () => {
     const client = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01";
     const tree = treeOf(historyOf({ traceparent: client }).events);
@@ -220,7 +284,8 @@ describe("a tree", () => {
     expect(processed.map((one) => one.attributes[semantic.ATTR_MESSAGING_BATCH_MESSAGE_COUNT])).toEqual(
       sent.map(() => 3),
     );
-    expect(processed.every((one) => sent.some((other) => other.spanId === one.parentId))).toBe(true);
+    expect(processed.every((one) => sent.some(({ spanId }) => spanId === one.parentId))).toBe(true);
+    expect(processed.map((one) => one.links)).toEqual(sent.map(() => [other]));
   });
 
   it("waits for an approval that is still open", () => {

@@ -163,12 +163,13 @@ function toExtents(
 ): ReadonlyMap<string, Extent> {
   const inner = new Map<string, Extent>();
   const extents = new Map<string, Extent>();
+  const decided = toDecidedAt(ordered, parents);
   for (const span of [...ordered].reverse()) {
     const within = inner.get(span.spanId);
     const intent =
       span.topic === "decision" && span.causeEvent !== null ? causes.get(span.causeEvent)?.at : undefined;
     const told = intent === undefined ? span.startedAt : Math.min(intent, span.startedAt ?? intent);
-    const startMs = told ?? within?.startMs ?? span.endedAt ?? stored.firstAt;
+    const startMs = told ?? decided(span) ?? within?.startMs ?? span.endedAt ?? stored.firstAt;
     const endMs =
       span.endRank >= finalRank && span.endedAt !== null
         ? span.endedAt
@@ -183,6 +184,24 @@ function toExtents(
     endMs: Math.max(stored.lastAt, whole?.endMs ?? stored.lastAt),
   });
   return extents;
+}
+
+/** When a run may have begun of which no stopwatch tells: with the call's last decision before its end. */
+function toDecidedAt(
+  spans: readonly SpanState[],
+  parents: ReadonlyMap<string, string>,
+): (run: SpanState) => number | undefined {
+  const byCall = new Map<string, number[]>();
+  for (const { topic, spanId, endedAt } of spans) {
+    const call = parents.get(spanId);
+    if (topic !== "decision" || endedAt === null || call === undefined) continue;
+    byCall.set(call, [...(byCall.get(call) ?? []), endedAt]);
+  }
+  return ({ topic, spanId, endedAt }) => {
+    if (topic !== "run") return undefined;
+    const before = (byCall.get(parents.get(spanId) ?? "") ?? []).filter((at) => at <= (endedAt ?? at));
+    return before.length === 0 ? undefined : Math.max(...before);
+  };
 }
 
 function widen(inner: Map<string, Extent>, id: string, { startMs, endMs }: Extent): void {

@@ -8,7 +8,8 @@ const group = "trace";
 /**
  * Two spans below the event's own: `send`, from the commit to the record's timestamp (the wait in the outbox), and
  * `process`, from there to the projection (broker, queue and batch). One of each per message, in the message's own trace,
- * so that a batch of many traces loses no parent; the size of the batch is an attribute.
+ * so that a batch of many traces loses no parent. The producing span of the message is the parent of its `process`, and
+ * those of other messages of the batch are links; the size of the batch is an attribute.
  */
 export function toDeliverySpans(
   { tenantId, correlationId }: Pick<StoredTrace, "tenantId" | "correlationId">,
@@ -17,7 +18,7 @@ export function toDeliverySpans(
 ): readonly TraceSpan[] {
   const floorMs = starts.get(one.spanId);
   if (floorMs === undefined) return [];
-  const sendId = toSpanId(tenantId, correlationId, JSON.stringify(["send", one.eventId]));
+  const sendId = toSendId({ tenantId, correlationId }, one.eventId);
   const processId = toSpanId(tenantId, correlationId, JSON.stringify(["process", one.eventId]));
   const recordedAt = Math.max(one.recordedAt, floorMs);
   const publishedAt = Math.max(one.publishedAt ?? recordedAt, recordedAt);
@@ -54,6 +55,7 @@ export function toDeliverySpans(
       topic: "process",
       kind: "consumer",
       name: `process ${one.eventType}`,
+      links: one.batchLinks,
       startMs: publishedAt,
       endMs: Math.max(one.projectedAt, publishedAt),
       attributes: {
@@ -66,4 +68,12 @@ export function toDeliverySpans(
       },
     },
   ];
+}
+
+/** The span of an event's sending. */
+export function toSendId(
+  { tenantId, correlationId }: Pick<StoredTrace, "tenantId" | "correlationId">,
+  eventId: string,
+): string {
+  return toSpanId(tenantId, correlationId, JSON.stringify(["send", eventId]));
 }

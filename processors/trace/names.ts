@@ -15,6 +15,8 @@ export function toSpanName(topic: SpanTopic, attributes: Attributes): string {
       return "turn";
     case "call":
       return join("execute_tool", text(semantic.ATTR_GEN_AI_TOOL_NAME));
+    case "run":
+      return join("run", text(semantic.ATTR_GEN_AI_TOOL_NAME));
     case "model":
       return join("chat", text(semantic.ATTR_GEN_AI_REQUEST_MODEL));
     case "compaction":

@@ -120,7 +120,8 @@ function toParts(event: TracedEvent, make: PartMaker): Parts {
         endedAt: at,
         ...statusOf(outcome, "tool_failed"),
       });
-      return { own: [{ ...call, isReal: true }, ...place.containers] };
+      const run = runOf(event, make, call);
+      return { own: [{ ...call, isReal: true }, ...(run === null ? [] : [run]), ...place.containers] };
     }
     case "agent.permission.refused": {
       const call = callOf(event, make, place, { endRank: ends.provisional, endedAt: at });
@@ -507,17 +508,45 @@ function toEffect(
   }
 }
 
+/**
+ * What the runner did, between the decision and the result: the call waits for the gate and for people, the run does not.
+ * By the runtime's stopwatch; without it, from the call's last decision before the result (assemble.ts). Null: it did not run.
+ */
+function runOf(event: Envelope<"agent.tool.completed">, make: PartMaker, call: SpanState): SpanState | null {
+  const { outcome, duration_ms: durationMs } = event.redacted_summary;
+  if (outcome === "blocked") return null;
+  return make.part("run", callIds(event), {
+    ...hang(under(call)),
+    isReal: true,
+    ...startedBefore(event.recorded_at, durationMs),
+    endRank: ends.final,
+    endedAt: event.recorded_at,
+    ...statusOf(outcome, "tool_failed"),
+    attributes: compact({
+      [semantic.ATTR_GEN_AI_TOOL_NAME]: event.subject?.tool,
+      [own.runtime]: event.runtime.kind,
+      [own.outcome]: outcome,
+    }),
+  });
+}
+
+const isIntent = (event: TracedEvent): boolean =>
+  event.type === "agent.tool.requested" || event.type === "agent.permission.requested";
+
+/** What a call is named by: the runtime's id, or the event of its intent. */
+function callIds(event: TracedEvent): readonly string[] {
+  const { session_id: sessionId, tool_call_id: callId } = event.execution;
+  return callId !== null
+    ? [sessionId ?? "", callId]
+    : [uuidOf((isIntent(event) ? null : event.causation_id) ?? event.event_id)];
+}
+
 /** The span of the call that an event is about; without the runtime's id it is named by its intent's event. */
 function callOf(event: TracedEvent, make: PartMaker, place: Place, fields: SpanFields): SpanState {
-  const { session_id: sessionId, tool_call_id: callId } = event.execution;
-  const isIntent = event.type === "agent.tool.requested" || event.type === "agent.permission.requested";
-  const ids =
-    callId !== null
-      ? [sessionId ?? "", callId]
-      : [uuidOf((isIntent ? null : event.causation_id) ?? event.event_id)];
+  const { tool_call_id: callId } = event.execution;
   const outcome = event.type === "agent.tool.completed" ? event.redacted_summary.outcome : null;
-  const isAbout = isIntent || event.type === "agent.tool.completed";
-  return make.part("call", ids, {
+  const isAbout = isIntent(event) || event.type === "agent.tool.completed";
+  return make.part("call", callIds(event), {
     ...hang(place),
     ...fields,
     attributes: compact({
@@ -526,7 +555,10 @@ function callOf(event: TracedEvent, make: PartMaker, place: Place, fields: SpanF
       [semantic.ATTR_GEN_AI_TOOL_CALL_ID]: callId,
       [own.action]: event.subject?.action,
       [own.runtime]: isAbout ? event.runtime.kind : null,
-      [own.effectClass]: isIntent ? event.redacted_summary.effect_class : null,
+      [own.effectClass]:
+        event.type === "agent.tool.requested" || event.type === "agent.permission.requested"
+          ? event.redacted_summary.effect_class
+          : null,
       [own.outcome]: outcome,
     }),
   });

@@ -1,5 +1,7 @@
 import type { Transaction } from "../kit/transaction.ts";
 import { assembleTrace } from "./assemble.ts";
+import { toSendId } from "./delivery-spans.ts";
+import { parseTraceparent, toTraceId } from "./ids.ts";
 import type { SpanRow } from "./rows.ts";
 import { fromSpanRow } from "./rows.ts";
 import type { Delivered, TraceSpan, TraceTree } from "./tree.ts";
@@ -50,9 +52,18 @@ interface DeliveryColumns extends StoredRow {
   readonly published_at: Date | null;
   readonly projected_at: Date;
   readonly batch_messages: number;
+  readonly batch_id: string | null;
+}
+interface NeighbourRow extends StoredRow {
+  readonly batch_id: string;
+  readonly event_id: string;
+  readonly client_traceparent: string | null;
 }
 
-/** The trees of the given correlations, those that are there. Reads in four statements, from one snapshot if `tx` has one. */
+/** Other messages of its batch that a consume span links to: the first of the partition. */
+const maxBatchLinks = 8;
+
+/** The trees of the given correlations, those that are there. Reads in five statements, from one snapshot if `tx` has one. */
 export async function loadTraces(tx: Transaction, keys: readonly TraceKey[]): Promise<readonly TraceTree[]> {
   if (keys.length === 0) return [];
   const values = [keys.map((one) => one.tenantId), keys.map((one) => one.correlationId)];
@@ -76,6 +87,7 @@ export async function loadTraces(tx: Transaction, keys: readonly TraceKey[]): Pr
   const spans = await read<StoredRow & SpanRow>("spans");
   const causes = await read<CauseColumns>("causes");
   const deliveries = await read<DeliveryColumns>("deliveries");
+  const neighbours = await loadNeighbours(tx, [...deliveries.values()].flat());
   return keys.flatMap(({ tenantId, correlationId }) => {
     const key = JSON.stringify([tenantId, correlationId]);
     const root = roots.get(key)?.[0];
@@ -96,7 +108,7 @@ export async function loadTraces(tx: Transaction, keys: readonly TraceKey[]): Pr
           spanId: one.span_id,
           at: one.at.getTime(),
         })),
-        deliveries: (deliveries.get(key) ?? []).map(toDelivered),
+        deliveries: (deliveries.get(key) ?? []).map((row) => toDelivered(row, neighbours)),
       }),
     ];
   });
@@ -121,7 +133,51 @@ export async function findTraces(tx: Transaction, id: string, limit: number): Pr
 /** Spans that are named by one id alone. */
 const namedTopics = ["session", "decision", "approval", "capability", "effect", "call"] as const;
 
-function toDelivered(row: DeliveryColumns): Delivered {
+/** Batch → the first messages of its tenant in it, one more than is linked to: one of them may be the message itself. */
+async function loadNeighbours(
+  tx: Transaction,
+  deliveries: readonly DeliveryColumns[],
+): Promise<ReadonlyMap<string, readonly NeighbourRow[]>> {
+  const batches = new Map<string, string>();
+  for (const { batch_id: id, batch_messages: size, tenant_id: tenantId } of deliveries)
+    if (id !== null && size > 1) batches.set(JSON.stringify([tenantId, id]), tenantId);
+  if (batches.size === 0) return new Map();
+  const keys = [...batches.keys()].map((key) => JSON.parse(key) as [string, string]);
+  const { rows } = await tx.query<NeighbourRow>({
+    name: "trace-read-neighbours",
+    // Of one tenant: another one's traces are nothing to link to.
+    text: `SELECT b.batch_id, o.tenant_id, o.correlation_id, o.event_id, t.client_traceparent
+      FROM unnest($1::text[], $2::uuid[]) AS b(tenant_id, batch_id)
+      CROSS JOIN LATERAL (
+        SELECT d.tenant_id, d.correlation_id, d.event_id, d.destination, d.partition, d.kafka_offset
+        FROM trace.deliveries AS d WHERE d.tenant_id = b.tenant_id AND d.batch_id = b.batch_id
+        ORDER BY d.destination, d.partition, d.kafka_offset, d.event_id LIMIT $3) AS o
+      JOIN trace.traces AS t ON t.tenant_id = o.tenant_id AND t.correlation_id = o.correlation_id
+      ORDER BY o.destination, o.partition, o.kafka_offset, o.event_id`,
+    values: [keys.map(([tenantId]) => tenantId), keys.map(([, id]) => id), maxBatchLinks + 1],
+  });
+  const byBatch = new Map<string, NeighbourRow[]>();
+  for (const row of rows) {
+    const key = JSON.stringify([row.tenant_id, row.batch_id]);
+    const known = byBatch.get(key);
+    if (known === undefined) byBatch.set(key, [row]);
+    else known.push(row);
+  }
+  return byBatch;
+}
+
+function toBatchLink(row: NeighbourRow): string {
+  const key = { tenantId: row.tenant_id, correlationId: row.correlation_id };
+  const client = row.client_traceparent === null ? null : parseTraceparent(row.client_traceparent);
+  const traceId = client?.traceId ?? toTraceId(key.tenantId, key.correlationId);
+  return `00-${traceId}-${toSendId(key, row.event_id)}-01`;
+}
+
+function toDelivered(
+  row: DeliveryColumns,
+  neighbours: ReadonlyMap<string, readonly NeighbourRow[]>,
+): Delivered {
+  const others = neighbours.get(JSON.stringify([row.tenant_id, row.batch_id])) ?? [];
   return {
     eventId: row.event_id,
     eventType: row.event_type,
@@ -133,5 +189,9 @@ function toDelivered(row: DeliveryColumns): Delivered {
     publishedAt: row.published_at?.getTime() ?? null,
     projectedAt: row.projected_at.getTime(),
     batchMessages: row.batch_messages,
+    batchLinks: others
+      .filter((one) => one.event_id !== row.event_id)
+      .slice(0, maxBatchLinks)
+      .map(toBatchLink),
   };
 }

@@ -13,6 +13,8 @@ export interface Delivered {
   readonly projectedAt: number;
   /** Messages of the batch that it was projected in. */
   readonly batchMessages: number;
+  /** Producing spans of other messages of that batch, as traceparents. */
+  readonly batchLinks: readonly string[];
 }
 
 /** Everything that is stored of one correlation. */

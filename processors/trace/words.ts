@@ -12,6 +12,7 @@ export const depthOf = {
   model: 4,
   compaction: 4,
   decision: 4,
+  run: 4,
   capability: 4,
   ungated: 4,
   approval: 5,

@@ -51,7 +51,22 @@ const story = treeOf([
     attributes: { "fabric.reason_code": "READ_ONLY" },
   }),
   span("x", "d", { topic: "send", name: "send agent.tool.authorized", startMs: at(14), endMs: at(20) }),
-  span("y", "x", { topic: "process", name: "process agent.tool.authorized", startMs: at(20), endMs: at(31) }),
+  span("y", "x", {
+    topic: "process",
+    name: "process agent.tool.authorized",
+    startMs: at(20),
+    endMs: at(31),
+    attributes: { "messaging.batch.message_count": 3 },
+    links: ["00-0000000000000000000000000000000a-000000000000000b-01"],
+  }),
+  span("u", "c", {
+    topic: "run",
+    name: "run shell.run",
+    startMs: at(412),
+    endMs: at(3_412),
+    status: "error",
+    errorType: "tool_failed",
+  }),
   span("e", "t", {
     topic: "effect",
     name: "effect http",
@@ -65,13 +80,14 @@ describe("a tree in the terminal", () => {
   it("shows since when, what, how long, and explains its marks", () => {
     expect(renderSpanTree(story)).toMatchInlineSnapshot(`
       "cor_1 · tenant acme · trace 0123456789abcdef0123456789abcdef
-      2026-01-01T00:00:00.000Z · 1 m 15 · 8 spans · 9 events · 1 error
+      2026-01-01T00:00:00.000Z · 1 m 15 · 9 spans · 9 events · 2 errors
 
          +0 ms  goal                                                            1 m 15
          +0 ms  └─ session claude-code s1                                       1 m 15
          +5 ms     └─ ~ turn                                                    1 m 09
         +12 ms        ├─ ! tool shell.run tool_failed c1                         3.4 s
-        +12 ms        │  └─ gate allow READ_ONLY · bus 17 ms                      2 ms
+        +12 ms        │  ├─ gate allow READ_ONLY · bus 17 ms, 1 linked            2 ms
+       +412 ms        │  └─ ! run shell.run tool_failed                          3.0 s
         +4.0 s        └─ … effect http                                               ·
 
       ! error   ~ no event of its own came   … no end was recorded"

@@ -25,7 +25,7 @@ export function renderSpanTree(tree: TraceTree): string {
   const [root] = tree.spans;
   if (root === undefined) return "";
   const { startMs } = root;
-  const busMs = toBusTimes(tree);
+  const bus = toBusNotes(tree);
   const childrenOf = new Map<string, TraceSpan[]>();
   for (const span of tree.spans) {
     if (span.parentId === null || isOfBus(span)) continue;
@@ -43,8 +43,7 @@ export function renderSpanTree(tree: TraceTree): string {
     const duration = (span.endMs === span.startMs ? "·" : toDuration(span.endMs - span.startMs)).padStart(
       durationWidth,
     );
-    const waitedMs = busMs.get(span.spanId);
-    const onBus = waitedMs === undefined ? "" : ` · bus ${toDuration(waitedMs)}`;
+    const onBus = bus.get(span.spanId) ?? "";
     const flags = held.map(({ mark }) => mark).join("");
     const room = width - offsetWidth - durationWidth - 4;
     const text = fit(`${lead}${branch}${flags === "" ? "" : `${flags} `}${toLabel(span)}${onBus}`, room);
@@ -82,13 +81,15 @@ function isOfBus({ topic }: TraceSpan): boolean {
   return topic === "send" || topic === "process";
 }
 
-/** Decision → milliseconds from its commit to its projection. */
-function toBusTimes({ spans }: TraceTree): ReadonlyMap<string, number> {
+/** Decision → how long its event took from its commit to its projection, and to how many others of its batch it links. */
+function toBusNotes({ spans }: TraceTree): ReadonlyMap<string, string> {
   const sends = new Map(spans.filter(({ topic }) => topic === "send").map((one) => [one.spanId, one]));
   return new Map(
-    spans.flatMap((one): [string, number][] => {
+    spans.flatMap((one): [string, string][] => {
       const send = one.topic === "process" ? sends.get(one.parentId ?? "") : undefined;
-      return send?.parentId == null ? [] : [[send.parentId, one.endMs - send.startMs]];
+      if (send?.parentId == null) return [];
+      const links = one.links.length === 0 ? "" : `, ${String(one.links.length)} linked`;
+      return [[send.parentId, ` · bus ${toDuration(one.endMs - send.startMs)}${links}`]];
     }),
   );
 }
@@ -116,6 +117,7 @@ function toLabel(span: TraceSpan): string {
     turn: [text(own.outcome), text(own.turn)],
     agent: [text(semantic.ATTR_GEN_AI_AGENT_ID)],
     call: [span.errorType ?? text(own.outcome), text(semantic.ATTR_GEN_AI_TOOL_CALL_ID)],
+    run: [span.errorType ?? text(own.outcome)],
     model: [tokensOf(span), span.errorType],
     decision: [text(own.reasonCode)],
     approval: [text(own.outcome), text(own.approvalId)],

@@ -167,6 +167,7 @@ export function traceHistory(options: HistoryOptions): TraceHistory {
         place,
       );
       completed(`spawn${String(n)}`, place, "succeeded", null, undefined);
+      span(ref("run", session, `spawn${String(n)}`), ref("call", session, `spawn${String(n)}`));
     }
   }
   say(
@@ -296,6 +297,7 @@ export function traceHistory(options: HistoryOptions): TraceHistory {
       }
     }
     completed(id, place, pick(["succeeded", "succeeded", "failed"]), asked.event_id, agent);
+    span(id === null ? ref("run", asked.event_id.slice(4)) : ref("run", session, id), callSpan);
   }
 
   function toolRequested(tool: string, at: Partial<Execution>, agent?: string) {

@@ -102,6 +102,35 @@ describe("spans in Postgres", () => {
     expect(await rig.dump()).toEqual(clean);
   });
 
+  it("links the consume spans of a batch to the producing spans of its other messages, of the same tenant alone", async () => {
+    const one = traceHistory({ seed: 21, calls: 3 });
+    const client = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01";
+    const two = traceHistory({ seed: 22, calls: 3, traceparent: client });
+    const stranger = traceHistory({ seed: 23, calls: 3 });
+    const strange = stranger.events.map((event) => ({ ...event, tenant_id: "globex" }));
+    const decisionsOf = (events: readonly Envelope[]) =>
+      events.filter(({ type }) => /^agent[.]tool[.](authorized|denied|deferred)$/.test(type)).slice(0, 3);
+    const batch = [...decisionsOf(one.events), ...decisionsOf(two.events), ...decisionsOf(strange)];
+    await rig.project(batch);
+    // Alone in its batch: nothing to link to.
+    const alone = traceHistory({ seed: 24, calls: 1 });
+    await rig.project(decisionsOf(alone.events).slice(0, 1));
+    const trees = await loadTraces(rig.as("fabric_auditor"), [one, two, alone]);
+    const linksOf = (at: number) =>
+      trees[at]?.spans.filter(({ topic }) => topic === "process").map(({ links }) => links.length);
+    expect(linksOf(0)).toEqual([5, 5, 5]);
+    expect(linksOf(2)).toEqual([0]);
+    const sends = trees.flatMap(({ traceId, spans }) =>
+      spans.filter(({ topic }) => topic === "send").map(({ spanId }) => `00-${traceId}-${spanId}-01`),
+    );
+    for (const { traceId, spans } of trees.slice(0, 2)) {
+      for (const { links, parentId } of spans.filter(({ topic }) => topic === "process")) {
+        expect(links.filter((link) => !sends.includes(link))).toEqual([]);
+        expect(links).not.toContain(`00-${traceId}-${String(parentId)}-01`);
+      }
+    }
+  });
+
   it("finds a correlation by the ids that people have at hand", async () => {
     const history = traceHistory({ seed: 7, calls: 30 });
     await rig.project(history.events);

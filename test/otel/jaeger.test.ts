@@ -18,6 +18,8 @@ import { buildJaeger, startJaeger } from "./jaeger.ts";
 
 /** Longer than the host stalls between two topics of one correlation on a busy machine. */
 const holdMs = 8_000;
+/** A consume span links to so many messages of its batch. */
+const maxBatchLinks = 8;
 /** The client's own trace, another one per protocol: both go to one Jaeger. */
 const clients = {
   http: { traceId: "0123456789abcdef0123456789abcdef", spanId: "0123456789abcdef" },
@@ -173,6 +175,13 @@ describe.each<Protocol>(["http", "grpc"])("spans over OTLP/%s, read back from Ja
         const known = byTrace.get(traceIdOf(history)) ?? new Set();
         byTrace.set(traceIdOf(history), new Set([...known, ...expectedOf(history)]));
       }
+      const { rows: neighbours } = await rig.sql.query<{ event_id: string; others: number }>(
+        `SELECT d.event_id, (SELECT count(*)::int FROM trace.deliveries AS o
+            WHERE o.batch_id = d.batch_id AND o.event_id <> d.event_id) AS others FROM trace.deliveries AS d`,
+      );
+      const othersOf = new Map(neighbours.map((one) => [`evt_${one.event_id}`, one.others]));
+      const producers = new Set<string>();
+      const links: { readonly to: readonly string[]; readonly others: number | undefined }[] = [];
       for (const [traceId, expected] of byTrace) {
         const spans = await eventually(
           () => jaeger.readTrace(traceId),
@@ -195,7 +204,17 @@ describe.each<Protocol>(["http", "grpc"])("spans over OTLP/%s, read back from Ja
         const consumed = spans.filter(({ tags }) => tags["span.kind"] === "consumer");
         expect(consumed.length).toBeGreaterThan(0);
         expect(consumed.every(({ tags }) => Number(tags["messaging.batch.message_count"]) >= 1)).toBe(true);
+        for (const { tags, spanId } of spans)
+          if (tags["span.kind"] === "producer") producers.add(`${traceId}/${spanId}`);
+        for (const one of consumed)
+          links.push({ to: one.links, others: othersOf.get(String(one.tags["messaging.message.id"])) });
       }
+      // Each consume span links to the producing spans of its batch's other messages, in their own traces.
+      expect(links.some(({ to }) => to.length > 0)).toBe(true);
+      expect(links.map(({ to }) => to.length)).toEqual(
+        links.map(({ others }) => Math.min(others ?? -1, maxBatchLinks)),
+      );
+      expect(links.flatMap(({ to }) => to.filter((one) => !producers.has(one)))).toEqual([]);
     } finally {
       await proxy.close();
     }

@@ -27,6 +27,8 @@ export interface Jaeger {
 export interface JaegerSpan {
   readonly spanId: string;
   readonly parentId: string | null;
+  /** Spans of other messages and of clients, as trace and span. */
+  readonly links: readonly string[];
   readonly name: string;
   readonly tags: Readonly<Record<string, unknown>>;
   readonly warnings: readonly string[];
@@ -125,6 +127,9 @@ function toSpan(raw: RawSpan): JaegerSpan {
   return {
     spanId: raw.spanID,
     parentId: parent?.spanID ?? null,
+    links: raw.references
+      .filter((one) => one.refType === "FOLLOWS_FROM")
+      .map((one) => `${one.traceID}/${one.spanID}`),
     name: raw.operationName,
     tags: Object.fromEntries(raw.tags.map(({ key, value }) => [key, value])),
     warnings: raw.warnings ?? [],
