@@ -52,6 +52,8 @@ export interface CallChange {
   readonly sessionKey: string;
   readonly rootKey: string;
   readonly isLinking: boolean;
+  /** Whose child it becomes: the root is walked to from there. */
+  readonly parentKey: string;
   /** New to the root. */
   readonly labels: readonly string[];
   readonly spends: readonly Spend[];
@@ -100,6 +102,7 @@ export function toCallChange(source: ChangeSource): CallChange {
     sessionKey,
     rootKey: known.place.rootKey,
     isLinking: known.isLinking,
+    parentKey: known.parentKey,
     labels: toAddedLabels(known, ruling.labels),
     spends: ruling.spends,
     counterKeys: known.counterKeys,
@@ -143,6 +146,7 @@ export function toResultChange(
     sessionKey,
     rootKey: known.place.rootKey,
     isLinking: known.isLinking,
+    parentKey: known.parentKey,
     labels: added,
     spends: [],
     counterKeys: [],

@@ -19,8 +19,12 @@ export interface KnownCall {
   readonly committedLabels: ReadonlySet<string>;
   /** Labels that the session carries itself and its root does not; they move to the root with the link. */
   readonly ownLabels: readonly string[];
-  /** The session is about to become its root's child. */
+  /** The session is about to become a child. */
   readonly isLinking: boolean;
+  /** Whose child it becomes, or is; itself: it has no parent. */
+  readonly parentKey: string;
+  /** The session, those above it, and its root last: what holds one of them holds the call. */
+  readonly line: readonly string[];
   readonly correlation: string | undefined;
   readonly counterKeys: readonly string[];
 }
@@ -43,7 +47,9 @@ export function toKnownCall(
   const isLinking = root.key !== sessionKey && own?.root == null;
   const key = toPlanKey(queued);
   const plan = key === null ? undefined : group.plans.get(key);
-  const place: CallPlace = { sessionKey, rootKey: root.key, planKey: key };
+  // In a very long line the root itself takes the parent's place: the walk up has an end.
+  const parentKey = root.line.length > parentsKeptMax ? root.key : (root.line[1] ?? sessionKey);
+  const place: CallPlace = { sessionKey, rootKey: root.key, parentKey, planKey: key };
   const committed = new Set([...(own?.labels ?? []), ...root.labels]);
   const counterKeys =
     work.request === null ? [] : wantedCounters(work.request, work.tenantId, policy, group.serverMs);
@@ -83,6 +89,8 @@ export function toKnownCall(
     committedLabels: committed,
     ownLabels: (own?.labels ?? []).filter((label) => !root.labels.includes(label)),
     isLinking,
+    parentKey,
+    line: root.line,
     correlation: own?.correlation_id ?? root.correlation,
     counterKeys,
   };
@@ -104,7 +112,7 @@ export function isRevoked({ work }: QueuedCall, group: GroupFacts, digest: strin
 export function findHoldsOfCall(
   { work, sessionKey }: QueuedCall,
   holdsOf: HoldsOf,
-  place: { readonly correlationId: string; readonly rootKey: string; readonly nowMs: number },
+  place: { readonly correlationId: string; readonly line: readonly string[]; readonly nowMs: number },
 ): HoldFact[] {
   const holds = holdsOf(work.tenantId);
   if (holds.length === 0 || work.request === null) return [];
@@ -118,7 +126,7 @@ export function findHoldsOfCall(
       userId: work.subject,
       tool: work.request.tool,
       correlationId: place.correlationId,
-      sessionKeys: [...(sessionKey === null ? [] : [sessionKey]), place.rootKey],
+      sessionKeys: [...(sessionKey === null ? [] : [sessionKey]), ...place.line],
     },
     place.nowMs,
   );
@@ -131,22 +139,32 @@ export function isHeld(call: QueuedCall, group: GroupFacts, holdsOf: HoldsOf): b
   const session = group.sessions.get(sessionKey);
   const rootKey = session?.root?.key ?? sessionKey;
   const correlationId = session === undefined ? toCorrelationId(rootKey) : `cor_${session.correlation_id}`;
-  return findHoldsOfCall(call, holdsOf, { correlationId, rootKey, nowMs: group.serverMs }).length > 0;
+  const line = session?.root?.line ?? [];
+  return findHoldsOfCall(call, holdsOf, { correlationId, line, nowMs: group.serverMs }).length > 0;
 }
 
-interface Root {
+/** Parents that are kept one by one above a session. */
+const parentsKeptMax = 64;
+
+interface Above {
   readonly key: string;
   readonly version: number;
   readonly labels: readonly string[];
   readonly correlation: string | undefined;
 }
 
+interface Root extends Above {
+  /** From the session itself up to the root. */
+  readonly line: readonly string[];
+}
+
 /** The root that is stored, or that an earlier call of the group named, or that this one names; else the session itself. */
 function toRoot(sessionKey: string, parentKey: string | null, group: GroupFacts, ledger: GroupLedger): Root {
   const own = group.sessions.get(sessionKey);
-  const named = own?.root?.key ?? ledger.rootOf(sessionKey) ?? parentKey;
-  if (named === null) return toPlain(sessionKey, group);
-  let root: Root =
+  const named = own?.root?.key ?? ledger.parentOf(sessionKey) ?? parentKey;
+  if (named === null) return { ...toPlain(sessionKey, group), line: [sessionKey] };
+  const line = [sessionKey, ...(own?.root?.line ?? [named])];
+  let root: Above =
     own?.root == null
       ? toPlain(named, group)
       : {
@@ -160,18 +178,21 @@ function toRoot(sessionKey: string, parentKey: string | null, group: GroupFacts,
   while (!seen.has(root.key)) {
     seen.add(root.key);
     const above = group.sessions.get(root.key);
-    const linked = ledger.rootOf(root.key);
+    const linked = ledger.parentOf(root.key);
     if (above?.root != null) {
       const { key, version, labels } = above.root;
       root = { key, version, labels, correlation: above.correlation_id };
-    } else if (linked !== undefined) root = toPlain(linked, group);
-    else return root;
+      line.push(...above.root.line);
+    } else if (linked !== undefined) {
+      root = toPlain(linked, group);
+      line.push(linked);
+    } else return { ...root, line };
   }
   // A session that names one of its own children as its parent stays a root; and a loop has none.
-  return toPlain(sessionKey, group);
+  return { ...toPlain(sessionKey, group), line: [sessionKey] };
 }
 
-function toPlain(key: string, group: GroupFacts): Root {
+function toPlain(key: string, group: GroupFacts): Above {
   const found = group.sessions.get(key);
   return {
     key,

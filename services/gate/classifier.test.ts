@@ -5,6 +5,7 @@ import type { Classified, Classify } from "./classified.ts";
 import { createClassifier } from "./classifier.ts";
 import { namedPathsMax, pathMaxChars } from "./classify-paths.ts";
 import type { Policy, ResourceKind, ToolEntry } from "./policy/policy.ts";
+import { toBoundOperands, withOperandSignal } from "./stages/classify-stage.ts";
 import { loadBashParser } from "./shell/load-bash-parser.ts";
 import { loadSqlParser } from "./sql/load-sql-parser.ts";
 
@@ -280,6 +281,59 @@ describe("a command", () => {
     const same = `${program} ${"a/../b ".repeat(count)}; node link/../x.js`;
     expect(shell(same).signals).toContain("code.workspace");
   });
+
+  it.each([
+    [64, false],
+    [65, true],
+  ])(
+    "of %i paths that climb asks where not each is followed: a link among them leads anywhere",
+    (count, isCut) => {
+      const many = Array.from({ length: count }, (_, at) => `a${String(at)}/../b${String(at)}`);
+      expect(shell(`cat ${many.join(" ")}`).signals.includes("path.unresolved.read")).toBe(isCut);
+    },
+  );
+
+  it("asks where a line names more files than are followed", () => {
+    const named = (count: number): string =>
+      Array.from({ length: count }, (_, at) => `f${String(at)}`).join(" ");
+    expect(shell(`cat ${named(128)}`).signals).not.toContain("path.unresolved.read");
+    expect(shell(`cat ${named(129)}`).signals).toContain("path.unresolved.read");
+  });
+
+  it("excuses a program that is missing by what the same start would take instead, and by nothing else", () => {
+    const [inner, outer] = ["/project/sub/node_modules/.bin/evil", "/project/node_modules/.bin/evil"];
+    const asks = (command: string, there: readonly string[]): boolean => {
+      const classified = shell(command);
+      const known = there.map((path) => ({ path, digest: "sha256:0" }));
+      const operands = toBoundOperands(classified.operandPaths, known);
+      return withOperandSignal(classified, operands).signals.includes("operand.unreadable");
+    };
+    expect(asks("cd sub && npx evil", [outer])).toBe(false);
+    expect(asks("cd sub && npx evil", [inner])).toBe(false);
+    expect(asks("cd sub && npx evil", [])).toBe(true);
+    expect(asks("sub/node_modules/.bin/evil --version; npx evil", [inner])).toBe(true);
+    expect(asks("(cd sub && npx evil); npx evil", [inner])).toBe(true);
+    expect(asks("(cd sub && npx evil); npx evil", [outer])).toBe(false);
+  });
+
+  it.each([
+    ["PYTHONPATH=. pytest", false],
+    ["PYTHONPATH=src python3 -m pytest | tail -5", false],
+    ["export PYTHONPATH=src && pytest -q", false],
+    ["PYTHONPATH=. yamllint x.yml", true],
+    ["PYTHONPATH=. timeout 5 yamllint x.yml", true],
+    ["PYTHONPATH=. bash -c 'yamllint x.yml'", true],
+    ["env PYTHONPATH=. yamllint x.yml", true],
+    ["export PYTHONPATH=.; yamllint x.yml", true],
+    ["RUBYLIB=. yamllint x.yml", true],
+    ["yamllint x.yml && PYTHONPATH=. pytest", false],
+    ["cd /tmp/evil && PYTHONPATH=. python3 /project/x.py", true],
+  ])(
+    "says whether code is found by a variable where none of the workspace ran before: %s",
+    (command, expected) => {
+      expect(shell(command).signals.includes("code.elsewhere")).toBe(expected);
+    },
+  );
 
   it.each([
     ["/project/x.js", "/elsewhere/x.js", "command.unbound"],

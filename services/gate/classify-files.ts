@@ -1,5 +1,5 @@
 import type { InputParts } from "./classify-input.ts";
-import { climbsMax, resolvePath, toClimb, toExcess, toPathLike } from "./classify-paths.ts";
+import { climbsMax, isFollowedInPart, resolvePath, toClimb, toExcess, toPathLike } from "./classify-paths.ts";
 import { nothingRead, toDistinct } from "./classify-reading.ts";
 import type { Reading } from "./classify-reading.ts";
 import type { AskedCall, TouchedPath } from "./classified.ts";
@@ -22,7 +22,7 @@ export function readFiles(
     workingDirectory,
   );
   if (excess !== null) return { ...nothingRead, excess };
-  const climbs = all.flatMap(({ path }) => toClimb(workingDirectory, path) ?? []).slice(0, climbsMax);
+  const climbs = all.flatMap(({ path }) => toClimb(workingDirectory, path) ?? []);
   const resolve = (path: string): string => resolvePath(workingDirectory, home, path);
   const modes = toModes(entry, request.tool);
   const touched = all.flatMap(({ path }) =>
@@ -34,8 +34,9 @@ export function readFiles(
     ...nothingRead,
     named: paths,
     touched: toDistinct(touched),
-    climbs,
+    climbs: climbs.slice(0, climbsMax),
     signals: [
+      ...(isFollowedInPart(touched, [], climbs) ? ["path.unresolved", "path.unresolved.read"] : []),
       ...(modes.includes("read") ? toReadIntents(paths) : []),
       ...(modes.includes("write") ? toWriteIntents(paths) : []),
       ...(deleted.length > 0 ? ["file.delete", ...toDeleteIntents(deleted)] : []),

@@ -79,8 +79,19 @@ export function resolvePath(
   return toFileName(resolveNamedPath(workingDirectory, path));
 }
 
-/** Most spellings of one call whose way over links is looked at. */
+/** Most spellings of one call whose way over links is looked at, and most paths of all kinds. */
 export const climbsMax = 64;
+export const followedMax = 128;
+
+/** Whether links among what a call names are not all followed: then nobody knows what it touches. */
+export function isFollowedInPart(
+  touched: readonly { readonly path: string }[],
+  operands: readonly string[],
+  climbs: readonly Climb[],
+): boolean {
+  const paths = new Set([...touched.map(({ path }) => path), ...operands]);
+  return climbs.length > climbsMax || paths.size + climbs.length > followedMax;
+}
 
 /** A path that climbs out of a name, as it is spelled: where the name is a link it leads elsewhere. Undefined: it does not. */
 export function toClimb(workingDirectory: string | undefined, path: string): Climb | undefined {

@@ -1,6 +1,14 @@
 import { readCommand } from "./classify-command.ts";
 import type { ParseCommand } from "./classify-command.ts";
-import { climbsMax, isInside, isNoFile, resolvePath, toExcess, toPatchPaths } from "./classify-paths.ts";
+import {
+  climbsMax,
+  isFollowedInPart,
+  isInside,
+  isNoFile,
+  resolvePath,
+  toExcess,
+  toPatchPaths,
+} from "./classify-paths.ts";
 import type { PatchPath } from "./classify-paths.ts";
 import { nothingRead, toDistinct } from "./classify-reading.ts";
 import type { Reading } from "./classify-reading.ts";
@@ -8,6 +16,7 @@ import { hasUnresolvedUrl } from "./classify-urls.ts";
 import type { AskedCall, TouchedPath } from "./classified.ts";
 import { toCarriedWords, toIntents } from "./shell/command-intents.ts";
 import { runsElsewhere } from "./shell/code-elsewhere.ts";
+import { takesCodeByVariable } from "./shell/code-paths.ts";
 import type { DeclaredPrograms } from "./shell/declared-programs.ts";
 import { listsEnvironment, startsAgent } from "./shell/environment-list.ts";
 import { laysTreeOver, toGitCall } from "./shell/git-words.ts";
@@ -94,6 +103,13 @@ export function readShell(
     here.some((one) => runsElsewhere(one, (path) => isInside(atHome(path, home), workingDirectory)))
   )
     signals.push("code.elsewhere");
+  if (
+    takesCodeByVariable(
+      command,
+      (path) => workingDirectory !== undefined && isInside(atHome(path, home), workingDirectory),
+    )
+  )
+    signals.push("code.elsewhere");
   if (namesRelease(command)) signals.push("task.release");
   if (named.some((text) => isForkBomb(text))) signals.push("fork.bomb");
   if (command.opaque.length > 0) signals.push("command.opaque");
@@ -112,7 +128,11 @@ export function readShell(
     signals.push("path.fills-workspace");
   if (here.some(listsEnvironment)) signals.push("environment.list");
   if (command.commands.some(startsAgent)) signals.push("agent.start");
-  if (command.unknownReads.length > 0 || globsHiddenFiles(command)) signals.push("path.unresolved.read");
+  // Of so many spellings that climb, and of so many files, nobody follows each: a link among them leads anywhere.
+  const isCut = isFollowedInPart(touched, command.operands, command.climbs ?? []);
+  if (isCut) signals.push("path.unresolved");
+  if (command.unknownReads.length > 0 || globsHiddenFiles(command) || isCut)
+    signals.push("path.unresolved.read");
   return {
     named,
     touched,

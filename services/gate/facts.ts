@@ -51,6 +51,8 @@ export interface SessionFacts {
     readonly key: string;
     readonly version: number;
     readonly labels: readonly string[];
+    /** The sessions above this one, its parent first and the root last. */
+    readonly line: readonly string[];
   } | null;
 }
 /** A decision that was made on the same call before. */
@@ -108,11 +110,14 @@ export function ofTenant(tenantId: string, name: string): string {
   return `${tenantId}\n${name}`;
 }
 
+/** Most sessions above one that are walked through. */
+export const lineMax = 1_000;
+
 /**
  * Each table is joined by its key, so that one plan fits every group: of an array that is not known when the plan is
  * made, the server cannot tell that a partial index would do.
- * A plan that waited in vain is forgotten a day past its deadline; asked again, it waits anew. A parent that got a parent
- * of its own is walked through, not so far that a loop could hold up the walk.
+ * A plan that waited in vain is forgotten a day past its deadline; asked again, it waits anew. A session's parents are
+ * walked through up to the root, not so far that a loop could hold up the walk.
  */
 const factsText = `SELECT
   (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS server_ms,
@@ -125,9 +130,10 @@ const factsText = `SELECT
        'root', CASE WHEN s.root_key IS NULL THEN NULL ELSE (
           WITH RECURSIVE up (key, step) AS (SELECT s.root_key, 1 UNION ALL
             SELECT p.root_key, up.step + 1 FROM up JOIN gate.sessions AS p ON p.session_key = up.key
-            WHERE p.root_key IS NOT NULL AND up.step < 32)
+            WHERE p.root_key IS NOT NULL AND up.step < ${String(lineMax)})
           SELECT jsonb_build_object('key', up.key, 'version', coalesce(r.version, 0),
-            'labels', coalesce(to_jsonb(r.labels), '[]'))
+            'labels', coalesce(to_jsonb(r.labels), '[]'),
+            'line', (SELECT jsonb_agg(u.key ORDER BY u.step) FROM up AS u))
           FROM up LEFT JOIN gate.sessions AS r ON r.session_key = up.key ORDER BY up.step DESC LIMIT 1) END))
      FROM gate.sessions AS s WHERE s.session_key = ANY ($2::uuid[])) AS sessions,
   (SELECT jsonb_object_agg(d.call_key, jsonb_build_object('id', d.decision_id, 'answer', d.answer,

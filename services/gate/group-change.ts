@@ -134,7 +134,7 @@ function toSessionChanges(calls: readonly ChangingCall[], facts: GroupFacts): Ma
     changes.set(key, { labels: all, root: before?.root ?? root });
   }
   for (const { change } of calls) {
-    if (change.isLinking) merge(change.sessionKey, [], change.rootKey);
+    if (change.isLinking) merge(change.sessionKey, [], change.parentKey);
     const known = facts.sessions.get(change.rootKey)?.labels ?? [];
     if (change.labels.some((label) => !known.includes(label))) merge(change.rootKey, change.labels, null);
   }

@@ -83,6 +83,6 @@ describe("the ledger of a group", () => {
   it("remembers which root a session was linked to", () => {
     const ledger = createGroupLedger();
     ledger.note(place, { ...nothing, isLinked: true });
-    expect([ledger.rootOf("child"), ledger.rootOf("root")]).toEqual(["root", undefined]);
+    expect([ledger.parentOf("child"), ledger.parentOf("root")]).toEqual(["root", undefined]);
   });
 });

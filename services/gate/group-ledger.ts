@@ -11,6 +11,8 @@ export interface KnownFacts extends Facts {
 export interface CallPlace {
   readonly sessionKey: string;
   readonly rootKey: string;
+  /** Whose child the session is, or becomes; absent: the root's. */
+  readonly parentKey?: string;
   /** Null: the plan has no digest, and nothing is found by it. */
   readonly planKey: string | null;
 }
@@ -30,8 +32,8 @@ export interface LedgerEntry {
 
 /** What earlier calls of a group have changed, as if each had been committed before the next one was decided. */
 export interface GroupLedger {
-  /** The root that an earlier call of the group linked the session to. */
-  rootOf(sessionKey: string): string | undefined;
+  /** Whose child an earlier call of the group made the session. */
+  parentOf(sessionKey: string): string | undefined;
   /** A call's facts with what earlier calls changed. */
   view(place: CallPlace, facts: KnownFacts): KnownFacts;
   note(place: CallPlace, entry: LedgerEntry): void;
@@ -42,7 +44,7 @@ export interface GroupLedger {
  * (services/gate/group-ledger.test.ts; test/integration/gate-state.test.ts "lets one of sixteen pass").
  */
 export function createGroupLedger(): GroupLedger {
-  const roots = new Map<string, string>();
+  const parents = new Map<string, string>();
   const labels = new Map<string, Set<string>>();
   const spent = new Map<string, number>();
   const approvals = new Map<string, KnownApproval>();
@@ -50,7 +52,7 @@ export function createGroupLedger(): GroupLedger {
   const deferred = new Map<string, number | null>();
   let isEmpty = true;
   return {
-    rootOf: (sessionKey) => roots.get(sessionKey),
+    parentOf: (sessionKey) => parents.get(sessionKey),
     view({ sessionKey, rootKey, planKey }, facts) {
       if (isEmpty) return facts;
       const added = [...(labels.get(rootKey) ?? []), ...(labels.get(sessionKey) ?? [])];
@@ -70,9 +72,9 @@ export function createGroupLedger(): GroupLedger {
         counters,
       });
     },
-    note({ sessionKey, rootKey, planKey }, entry) {
+    note({ sessionKey, rootKey, parentKey = rootKey, planKey }, entry) {
       isEmpty = false;
-      if (entry.isLinked) roots.set(sessionKey, rootKey);
+      if (entry.isLinked) parents.set(sessionKey, parentKey);
       if (entry.labels.length > 0) {
         labels.set(rootKey, new Set([...(labels.get(rootKey) ?? []), ...entry.labels]));
       }

@@ -18,7 +18,7 @@ export interface HeldPlace {
   readonly userId: string;
   readonly tool: string;
   readonly correlationId: string;
-  /** Keys of the session and of its root: what holds a session holds its children. */
+  /** Keys of the session and of all above it: what holds a session holds its children, and theirs. */
   readonly sessionKeys: readonly string[];
 }
 

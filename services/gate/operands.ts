@@ -3,6 +3,7 @@ import { constants } from "node:fs";
 import { open, realpath } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { isAbsolute } from "node:path";
+import { followedMax } from "./classify-paths.ts";
 import type { Classified, Operand } from "./classified.ts";
 
 /** How much may be read before a decision. */
@@ -19,7 +20,7 @@ export interface OperandLimits {
 export const operandLimits: OperandLimits = {
   maxBytes: 1_048_576,
   maxFiles: 16,
-  maxLinks: 128,
+  maxLinks: followedMax,
   timeoutMs: 100,
 };
 

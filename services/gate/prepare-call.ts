@@ -130,7 +130,7 @@ export function prepareCall(queued: QueuedCall, context: PrepareContext): Prepar
   const correlationId = toCorrelation(known.place.rootKey, known.correlation, context);
   const holds = findHoldsOfCall(queued, context.holdsOf, {
     correlationId,
-    rootKey: known.place.rootKey,
+    line: known.line,
     nowMs: facts.serverMs,
   });
   let seen = withRightOfQuestion(request, known.facts);

@@ -65,13 +65,18 @@ async function end(deps: IncidentDeps, one: Ending, kind: Kind): Promise<HoldRow
 /** What is told of a trip that ended by its time. */
 const timeReason = "its time is over, as the breaker's file says";
 
-/** Closes trips whose time is over, and says so; returns how many. They hold nothing since that time. */
+/**
+ * Closes trips whose time is over, and says so; returns how many. They hold nothing since that time. One that made room
+ * for a later trip is closed already, but nobody has told of it: it has no reason yet.
+ * INVARIANT: each trip has its reset (test/integration/incidents.test.ts "tells of a trip that made room for the next one").
+ */
 export async function endTimedTrips(deps: IncidentDeps): Promise<number> {
   const count = await deps.database.transaction(async (tx) => {
     const due = await tx.query<{ hold_id: string }>({
       name: "incidents-due",
       text: `SELECT hold_id FROM incidents.holds
-        WHERE source = 'breaker' AND lifted_at IS NULL AND until <= clock_timestamp()
+        WHERE source = 'breaker' AND ((lifted_at IS NULL AND until <= clock_timestamp())
+          OR (lifted_by = 'time' AND lift_reason IS NULL))
         ORDER BY hold_id FOR UPDATE SKIP LOCKED LIMIT 100`,
     });
     if (due.rowCount === 0) return 0;
@@ -92,7 +97,7 @@ export async function endTimedTrips(deps: IncidentDeps): Promise<number> {
 async function markEnded(tx: Tx, holdIds: readonly string[], by: string, reason: string): Promise<HoldRow[]> {
   const done = await tx.query({
     name: "incidents-end",
-    text: `UPDATE incidents.holds SET lifted_at = clock_timestamp(), lifted_by = $2, lift_reason = $3
+    text: `UPDATE incidents.holds SET lifted_at = coalesce(lifted_at, clock_timestamp()), lifted_by = $2, lift_reason = $3
       WHERE hold_id = ANY ($1::uuid[]) RETURNING ${holdColumns}`,
     values: [`{${holdIds.join(",")}}`, by, reason],
   });

@@ -80,6 +80,25 @@ describe("an incident", () => {
       expect(await outcome(write({ session_id: one }), at)).toBe("allow ALLOWED");
   });
 
+  it("freezes what a frozen session's sub-agents started, in whatever order the links come", async () => {
+    for (const isUpFirst of [true, false]) {
+      const [a, b, c] = [session(), session(), session()];
+      const links = [
+        read({ session_id: b, parent_session_id: a }),
+        read({ session_id: c, parent_session_id: b }),
+      ];
+      for (const call of isUpFirst ? links : links.reverse()) await decide(call);
+      for (const held of [a, b, c]) {
+        const id = await declare({ scope: "session", scope_id: held });
+        expect(await outcome(write({ session_id: c }), replica)).toBe("deny INCIDENT_FROZEN");
+        await lift(id);
+      }
+      const id = await declare({ scope: "session", scope_id: b });
+      expect(await outcome(write({ session_id: a }))).toBe("allow ALLOWED");
+      await lift(id);
+    }
+  });
+
   it.each([
     ["tenant", undefined, "TENANT_FROZEN"],
     ["agent", "helper", "INCIDENT_FROZEN"],
@@ -260,6 +279,20 @@ describe("a trip of the breaker", () => {
       type: "fabric.breaker.reset",
       redacted_summary: { trip_id: id, reset_by: "time" },
     });
+  });
+
+  it("tells of a trip that made room for the next one before anybody looked", async () => {
+    const one = session();
+    const past = new Date(Date.now() - 1_000).toISOString();
+    const first = await trip("agent", `own/${one}/`, past);
+    const second = await trip("agent", `own/${one}/`);
+    expect(await outcome(write({ session_id: one }))).toBe("deny READ_ONLY_BREAKER");
+    const deps = { database: rig.database(), codec: testCodec(), clock: systemClock, environment: "test" };
+    expect(await endTimedTrips(deps)).toBe(1);
+    expect(await endTimedTrips(deps)).toBe(0);
+    const told = (await rig.events()).filter(({ type }) => type === "fabric.breaker.reset");
+    expect(told.at(-1)).toMatchObject({ redacted_summary: { trip_id: first, reset_by: "time" } });
+    await reset(second);
   });
 
   it("uses up no approval: it counts again after the reset", async () => {

@@ -5,6 +5,7 @@ import { toTextPreview } from "../../platform/masked-preview.ts";
 import type { EventEncoder } from "../../platform/outbox.ts";
 import { appendOutbox, notifyOutbox, toOutboxRows } from "../../platform/outbox.ts";
 import type { Database, Tx } from "../../platform/postgres.ts";
+import { lineMax } from "../facts.ts";
 import { toDecidedEvent } from "./approval-events.ts";
 import type { ApprovalRow } from "./approval-row.ts";
 import { loadApproval } from "./approval-row.ts";
@@ -76,14 +77,16 @@ async function decide(
   return { ...found, state, decidedAt, decidedBy: word.by, note };
 }
 
-/** Whoever asked for it, or had a call of the same session decided. */
+/** Whoever asked for it, or had a call of the same session or of one above it decided. */
 async function isOwn(tx: Tx, { requester, sessionKey }: ApprovalRow, subject: string): Promise<boolean> {
   if (requester === subject) return true;
   const found = await tx.query<{ own: boolean }>({
     name: "approval-own",
-    text: `SELECT EXISTS (SELECT FROM gate.decisions AS d
-        JOIN gate.sessions AS s ON s.session_key = $1::uuid
-        WHERE d.session_key IN (s.session_key, s.root_key) AND d.request ->> 'user_id' = $2) AS own`,
+    text: `WITH RECURSIVE line (key, step) AS (SELECT $1::uuid, 0 UNION ALL
+        SELECT p.root_key, line.step + 1 FROM line JOIN gate.sessions AS p ON p.session_key = line.key
+        WHERE p.root_key IS NOT NULL AND line.step < ${String(lineMax)})
+      SELECT EXISTS (SELECT FROM line JOIN gate.decisions AS d ON d.session_key = line.key
+        WHERE d.request ->> 'user_id' = $2) AS own`,
     values: [sessionKey, subject],
   });
   return found.rows[0]?.own === true;

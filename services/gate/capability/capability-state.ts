@@ -1,6 +1,7 @@
 import type { Constraints } from "../../../schemas/gate.ts";
 import { toUuid } from "../../platform/ids.ts";
 import type { Tx } from "../../platform/postgres.ts";
+import { lineMax } from "../facts.ts";
 
 /** A use of a right, as it was recorded. */
 export interface RecordedUse {
@@ -68,8 +69,11 @@ export const heldByText = `(SELECT max(h.source) FROM incidents.holds AS h
       AND (h.until IS NULL OR h.until > clock_timestamp())
       AND CASE h.scope
         WHEN 'correlation' THEN h.scope_id = 'cor_' || d.correlation_id
-        WHEN 'session' THEN h.scope_id = s.session_id OR h.scope_id =
-          (SELECT r.session_id FROM gate.sessions AS r WHERE r.session_key = s.root_key)
+        WHEN 'session' THEN h.scope_id = s.session_id OR h.scope_id IN
+          (WITH RECURSIVE up (key, step) AS (SELECT s.root_key, 1 WHERE s.root_key IS NOT NULL UNION ALL
+             SELECT p.root_key, up.step + 1 FROM up JOIN gate.sessions AS p ON p.session_key = up.key
+             WHERE p.root_key IS NOT NULL AND up.step < ${String(lineMax)})
+           SELECT r.session_id FROM up JOIN gate.sessions AS r ON r.session_key = up.key)
         WHEN 'agent' THEN h.scope_id IN (s.runtime || '/' || s.session_id || '/' || coalesce(d.request ->> 'agent_id', ''),
           coalesce(d.request ->> 'agent_id', ''))
         WHEN 'user' THEN h.scope_id = d.request ->> 'user_id'

@@ -4,7 +4,7 @@ import { isPushElsewhere } from "./git-words.ts";
 import { intentRules } from "./intent-rules.ts";
 import type { IntentRule } from "./intent-rules.ts";
 import { sendsData } from "./network-use.ts";
-import { hasName } from "./options.ts";
+import { hasName, mayBeOption } from "./options.ts";
 import type { Assignment, ParsedCommand, SimpleCommand, Word } from "./parsed-command.ts";
 import { toDeleteIntents, toReadIntents, toWriteIntents } from "./path-intents.ts";
 import { isWideDelete } from "./wide-delete.ts";
@@ -125,10 +125,21 @@ function matches(rule: IntentRule, command: SimpleCommand): boolean {
   )
     return false;
   if (rule.word !== undefined && !some(rule.word)) return false;
-  if (rule.unless !== undefined && some(rule.unless)) return false;
+  if (rule.unless !== undefined && some(rule.unless) && !mayBeTakenBack(command)) return false;
   if (rule.line !== undefined && !rule.line.test(` ${words.join(" ")} `)) return false;
   return rule.verb === undefined || rule.verb.test(toOperands(command.program, words).join(" "));
 }
+
+/** Options of deploying programs whose value is the next word. */
+const OPTION_VALUES =
+  "-f --filename --values -k --kustomize -n --namespace --context --kube-context -l --selector -o --output --set --version -u";
+/** Whether `--dry-run` and its like may be undone by another word: `--dry-run=none`, or one that the text does not fix. */
+const mayBeTakenBack = ({ argv }: SimpleCommand): boolean =>
+  argv.some((word, at) =>
+    word.kind === "literal"
+      ? /^--(?:dry-run=(?:none|false|0)|no-(?:dry-run|snapshot))$/.test(word.text)
+      : mayBeOption(word) && !hasName(OPTION_VALUES, text(argv[at - 1] ?? NOTHING)),
+  );
 
 /** Operands without the options in front of the verb, so that `git -C dir push` is a push. */
 function toOperands(program: string, words: readonly string[]): string[] {

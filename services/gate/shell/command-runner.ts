@@ -230,20 +230,25 @@ export abstract class CommandRunner {
   private judgeLocalProgram(head: Word, path: string, program: string, place: Place): void {
     const named = toPaths(head, place.shell.directories);
     this.links.noteClimb(head, place.shell.directories);
-    const files = place.wrappers.at(-1) === undefined ? named : this.withOuterPackages(named, place);
-    this.report("local_program", path, { program, ...toFiles(files, place) });
+    const candidates = place.wrappers.at(-1) === undefined ? undefined : this.toOuterPackages(named, place);
+    const files = candidates?.flat() ?? named;
+    this.report("local_program", path, {
+      program,
+      ...toFiles(files, place),
+      ...(candidates === undefined ? {} : { candidates }),
+    });
     for (const file of files ?? [path]) this.operands.add(file);
   }
 
-  /** A runner of packages finds a program in the folder that it starts in, or in one around it. */
-  private withOuterPackages(
+  /** A runner of packages finds a program in the folder that it starts in, or in one around it. Undefined: it is none. */
+  private toOuterPackages(
     files: readonly string[] | undefined,
     place: Place,
-  ): readonly string[] | undefined {
+  ): readonly (readonly string[])[] | undefined {
     const top = this.context.cwd === undefined ? undefined : resolvePath("/", this.context.cwd);
     if (files === undefined || top === undefined || !isPackageRunner(place.wrappers.at(-1) ?? ""))
-      return files;
-    return files.flatMap((file) => {
+      return undefined;
+    return files.map((file) => {
       const at = file.lastIndexOf("/node_modules/");
       const found = [file];
       for (let folder = file.slice(0, at); folder.startsWith(`${top}/`);) {
@@ -380,9 +385,11 @@ const toDeclared = ({ signals, trusted, line }: DeclaredCall): NonNullable<Simpl
 });
 
 /** The files of both; none as soon as one of them names none. */
-function joinFiles(one: OpaqueReason, other: OpaqueReason): { readonly files?: readonly string[] } {
-  if (one.files === undefined || other.files === undefined) return { files: [] };
-  return { files: [...new Set([...one.files, ...other.files])] };
+function joinFiles(one: OpaqueReason, other: OpaqueReason): Pick<OpaqueReason, "files" | "candidates"> {
+  const starts = [...(one.candidates ?? []), ...(other.candidates ?? [])];
+  const candidates = starts.length === 0 ? {} : { candidates: starts };
+  if (one.files === undefined || other.files === undefined) return { files: [], ...candidates };
+  return { files: [...new Set([...one.files, ...other.files])], ...candidates };
 }
 
 /** Only files of this machine are those that the gate can look at. */

@@ -283,6 +283,7 @@ function toInterpreted(program: string, shape: InterpreterShape, args: readonly 
     }
     if (shape.tasks?.test(text) === true) return launches;
     if (hasName(shape.queries, text)) return launches;
+    if (args.length === 1 && hasName(shape.tellsAlone, text)) return launches;
     if (shape.module !== undefined && text.startsWith(shape.module)) return launches;
     const name = /^--[\w-]+/.exec(text)?.[0] ?? text;
     const attached = text.startsWith("--") ? /=([\s\S]*)$/.exec(text)?.[1] : undefined;

@@ -1,5 +1,5 @@
 import { toGitCall } from "./git-words.ts";
-import { scanAllOptions } from "./options.ts";
+import { mayBeOption, scanAllOptions } from "./options.ts";
 import type { SimpleCommand, Word } from "./parsed-command.ts";
 
 /** Options of `git apply` and `git am` whose value is the next word. */
@@ -12,8 +12,12 @@ const AM_LOOKS = /^--(?:help|version|dry-run|abort|continue|skip|quit|show-curre
 /** `--apply`, also shortened, applies after all; `--no-check` takes the look back. */
 const APPLIES = /^--(?:ap|no-(?:ch|st|su|nu))/;
 
-/** Whether a call of `git apply`, `git am` or `patch` applies nothing, by options that are not the value of another. */
+/**
+ * Whether a call of `git apply`, `git am` or `patch` applies nothing, by options that are not the value of another. A word
+ * that may be one more option, such as `--apply`, leaves that open.
+ */
 export function onlyLooksAtPatch({ program, argv }: Pick<SimpleCommand, "program" | "argv">): boolean {
+  if (argv.some(mayBeOption)) return false;
   if (program === "patch")
     return toNames(argv, PATCH_VALUES).some((name) => /^--(?:dry-run|help|version)$/.test(name));
   const call = program === "git" ? toGitCall(argv) : undefined;

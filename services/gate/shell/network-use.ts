@@ -1,6 +1,6 @@
 import { toGitCall } from "./git-words.ts";
 import { onlyLooksAtPatch } from "./looks-only.ts";
-import { scanAllOptions } from "./options.ts";
+import { mayBeOption, scanAllOptions } from "./options.ts";
 import type { ParsedCommand, Risk, SimpleCommand, Word } from "./parsed-command.ts";
 
 /** Options of curl that take a value, by letter: without them a cluster such as `-sSfLd x` cannot be read. */
@@ -118,6 +118,7 @@ const onlyLooks = (command: SimpleCommand): boolean => {
   if (program === "git")
     return !/^(?:apply|am)$/.test(toGitCall(argv)?.verb ?? "apply") || onlyLooksAtPatch(command);
   if (program === "patch") return onlyLooksAtPatch(command);
+  if (argv.some(mayBeOption)) return false;
   return /tar$/.test(program)
     ? words.some((word) => /^-?[A-Za-z]*t[A-Za-z]*$/.test(word) || /^--(?:list|to-stdout)$/.test(word)) &&
         !words.some((word) => /^-?[A-Za-z]*x/.test(word))

@@ -141,3 +141,15 @@ export function scanAllOptions(
   }
   return { options, operands };
 }
+
+/** Whether a word that the text does not fix may be one more option: one that takes back what the others say. */
+export function mayBeOption(word: Word): boolean {
+  if (word.kind === "literal" || word.reason === "home" || word.source.startsWith("<(")) return false;
+  if (word.choices !== undefined && word.choices.length > 0)
+    return word.choices.some((one) =>
+      one.kind === "literal" ? one.text.startsWith("-") : mayBeOption({ ...one, choices: [] }),
+    );
+  // `*.patch` finds no name that is an option.
+  if (word.reason === "glob" && /^[^$`]*\*\.\w+$/.test(word.source)) return word.prefix.startsWith("-");
+  return word.prefix === "" || word.prefix.startsWith("-");
+}

@@ -150,6 +150,8 @@ export type OpaqueReason = {
   readonly program?: string;
   /** The files that hold the code, resolved, where the text names them: for `script_file` and `local_program`. */
   readonly files?: readonly string[];
+  /** For what a runner of packages starts: of each start the files one of which it is, nearest first. */
+  readonly candidates?: readonly (readonly string[])[];
   /** Set for `unresolved_path`. */
   readonly isWrite?: boolean;
   /** Set for `inline_code`, with the code in `detail`. */

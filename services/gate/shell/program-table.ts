@@ -239,6 +239,8 @@ export type InterpreterShape = {
   /** Options that load a further file as code. */
   readonly loads?: string;
   readonly queries?: string;
+  /** Options that only tell of the interpreter where nothing else is given: `ruby -v x.rb` runs the file. */
+  readonly tellsAlone?: string;
   /** Options that start what the project's own settings name. */
   readonly tasks?: RegExp;
 };
@@ -269,7 +271,8 @@ const RUBY: InterpreterShape = {
   code: "-e",
   values: "-I -C -E",
   loads: "-r",
-  queries: "-v --version --help",
+  queries: "--version --help",
+  tellsAlone: "-v",
 };
 const PHP: InterpreterShape = {
   language: "php",
@@ -319,7 +322,7 @@ export const INTERPRETERS: ReadonlyMap<string, InterpreterShape> = new Map([
   ["perl", PERL] as const,
   ["ruby", RUBY] as const,
   ["php", PHP] as const,
-  ["lua", { language: "lua", code: "-e", values: "", loads: "-l", queries: "-v" }] as const,
+  ["lua", { language: "lua", code: "-e", values: "", loads: "-l", tellsAlone: "-v" }] as const,
   ["Rscript", { language: "r", code: "-e", values: "", queries: "--version" }] as const,
   ["tclsh", { language: "tcl", code: "", values: "" }] as const,
   ...MORE_INTERPRETERS.map(([name, code, loads = ""]) => {

@@ -18,7 +18,16 @@ export function toSqlOf(command: SimpleCommand): SqlOfCommand | null {
   const client = CLIENTS.get(command.program);
   if (client === undefined) return null;
   let args = command.argv.filter((word) => !(client.attached?.test(toText(word)) === true));
-  if (args.some((word) => client.queries.test(toText(word)))) return null;
+  // What only tells of itself is an option, and not the value of one: `psql -o -l -c 'DROP …'` writes to a file `-l`.
+  const told =
+    client.longBySingleDash === true ? scanSingleDash(args, client) : scanAllOptions(args, client.values);
+  if (
+    told.options.some(
+      ({ name, value }) =>
+        client.queries.test(name) || (value !== undefined && client.queries.test(`${name}=${toText(value)}`)),
+    )
+  )
+    return null;
   if (client.verb !== undefined) {
     const at = args.findIndex((word) => toText(word) === client.verb);
     if (at === -1) return null;

@@ -60,15 +60,22 @@ export function toBoundOperands(paths: readonly string[], known: readonly Operan
 /** The same with sorted signals, and with the one that says that code which would run could not be read. */
 export function withOperandSignal(classified: Classified, operands: readonly Operand[]): Classified {
   const signals = new Set(classified.signals);
-  if (operands.some((one) => one.digest === null && !isElsewhere(one, operands)))
+  const known = new Set(operands.flatMap(({ path, digest }) => (digest === null ? [] : [path])));
+  const starts = (classified.command?.opaque ?? []).flatMap(({ candidates }) => candidates ?? []);
+  if (operands.some(({ path }) => !known.has(path) && !isElsewhere(path, starts, known)))
     signals.add("operand.unreadable");
   return Object.assign({}, classified, { signals: [...signals].sort() });
 }
 
-/** An installed program lies in one of the folders around: that it is not in each of them says nothing. */
-function isElsewhere({ path }: Operand, operands: readonly Operand[]): boolean {
-  const name = toInstalledName(path);
-  return name !== null && operands.some((one) => one.digest !== null && toInstalledName(one.path) === name);
+/**
+ * An installed program lies in one of the folders around: that it is not in each of them says nothing. Only what the same
+ * start would take instead counts, not a program of that name somewhere else.
+ */
+function isElsewhere(
+  path: string,
+  starts: readonly (readonly string[])[],
+  known: ReadonlySet<string>,
+): boolean {
+  const own = starts.filter((files) => files.includes(path));
+  return own.length > 0 && own.every((files) => files.some((file) => known.has(file)));
 }
-
-const toInstalledName = (path: string): string | null => /\/node_modules\/(.*)$/.exec(path)?.[1] ?? null;
