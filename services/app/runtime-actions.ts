@@ -28,10 +28,10 @@ import { issueLocalToken } from "../platform/auth.ts";
 import { systemClock } from "../platform/clock.ts";
 import type { Config } from "../platform/config.ts";
 import { requireSetting } from "../platform/config.ts";
-import type { ClientProgram, HookForm, RuntimeRoom } from "../platform/runtime-room.ts";
+import type { ClientProgram, HookForm, RuntimeGuide, RuntimeRoom } from "../platform/runtime-room.ts";
 import { thisMachine } from "../stack/machine.ts";
 import { localTenant } from "./prepare-local.ts";
-import { runtimeRooms } from "./runtime-rooms.ts";
+import { runtimeGuides, runtimeRooms } from "./runtime-rooms.ts";
 
 type RuntimeActions = Pick<Actions, "runtimeInstall" | "runtimeUninstall" | "runtimeDoctor" | "runtimes">;
 type InstallOptions = Parameters<Actions["runtimeInstall"]>[1];
@@ -42,7 +42,11 @@ const tokenLifetimeSeconds = 90 * 24 * 3600;
 function roomOf(runtime: string): RuntimeRoom {
   const room = runtimeRooms.get(runtime);
   if (room !== undefined) return room;
-  throw new Fault("USAGE", `\`${runtime}\` is no runtime; there are: ${[...runtimeRooms.keys()].join(", ")}`);
+  const guide = runtimeGuides.get(runtime);
+  if (guide !== undefined)
+    throw new Fault("USAGE", `\`${runtime}\` has nothing to install: ${guide.configure.join(" ")}`);
+  const known = [...runtimeRooms.keys(), ...runtimeGuides.keys()];
+  throw new Fault("USAGE", `\`${runtime}\` is no runtime; there are: ${known.join(", ")}`);
 }
 
 async function toolsOf(): Promise<HookTools & { readonly hasCurl: boolean }> {
@@ -121,6 +125,7 @@ export function runtimeActions(configOf: (common: Common) => Promise<Config>): R
       clientVersion: client.version,
       tools,
       approvalWaitMs: options.waitSeconds * 1000,
+      ...(client.packagesDir === undefined ? {} : { packagesDir: client.packagesDir }),
     };
   }
 
@@ -155,6 +160,7 @@ export function runtimeActions(configOf: (common: Common) => Promise<Config>): R
           consent === "untrusted"
             ? `the client SKIPS them until somebody agrees: run \`fabric install ${options.runtime} --trust\``
             : `sessions that run already go on without them; prove it with \`fabric doctor ${options.runtime}\``,
+          ...(room.setup.nextSteps ?? []),
         ].join("\n"),
         exit: consent === "untrusted" ? 1 : 0,
       };
@@ -173,13 +179,15 @@ export function runtimeActions(configOf: (common: Common) => Promise<Config>): R
         clientVersion: record?.clientVersion ?? "",
         tools: { hasTimeout: false, node: process.execPath },
         approvalWaitMs: record?.approvalWaitMs ?? 0,
+        ...(record?.packagesDir == null ? {} : { packagesDir: record.packagesDir }),
       });
       const changes = await planUninstall(room, target);
       const token = (await readText(target.tokenFile))?.trim() ?? "";
       if (changes.length > 0) common.screen.line(renderChanges(changes, token));
       if (options.dryRun) return { json: { changed: changes.length }, text: "nothing was written" };
       await applyChanges(changes);
-      await rm(target.fabricDir, { recursive: true, force: true });
+      const folders = [target.fabricDir, ...(room.setup.ownFolders?.(target) ?? [])];
+      await Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true })));
       return {
         json: { runtime: options.runtime, changed: changes.length },
         text:
@@ -190,6 +198,16 @@ export function runtimeActions(configOf: (common: Common) => Promise<Config>): R
     },
 
     async runtimeDoctor(common, options) {
+      const guide = runtimeGuides.get(options.runtime);
+      if (guide !== undefined) {
+        return {
+          json: { runtime: options.runtime, state: "nothing to install", configure: guide.configure },
+          text: [
+            `${options.runtime}: nothing is installed for it; it is configured:`,
+            ...guide.configure,
+          ].join("\n  "),
+        };
+      }
       const room = roomOf(options.runtime);
       const home = homeOf(options.home);
       const fabricDir = fabricDirOf(home, options.runtime);
@@ -214,6 +232,7 @@ export function runtimeActions(configOf: (common: Common) => Promise<Config>): R
         clientVersion: record.clientVersion,
         tools,
         approvalWaitMs: record.approvalWaitMs,
+        ...(record.packagesDir === null ? {} : { packagesDir: record.packagesDir }),
       };
       const target = toTarget(request);
       const inspection = await inspectInstall(room, target, programOf(client.program, home));
@@ -224,8 +243,9 @@ export function runtimeActions(configOf: (common: Common) => Promise<Config>): R
             gateUrl: record.gateUrl,
             signal: common.signal,
             async installInto(emptyHome, gateUrl) {
+              const { packagesDir: _theirs, ...asked } = request;
               const plan = await planInstall({
-                ...request,
+                ...asked,
                 // What waits here is a canary's ticket.
                 approvalWaitMs: 0,
                 home: emptyHome,
@@ -267,25 +287,55 @@ export function runtimeActions(configOf: (common: Common) => Promise<Config>): R
     },
 
     runtimes(common, { runtime }): Promise<Report> {
-      const rooms = runtime === undefined ? [...runtimeRooms.values()] : [roomOf(runtime)];
-      const text = rooms.map(({ adapter, capabilities, setup, limits }) =>
+      const guide = runtime === undefined ? undefined : runtimeGuides.get(runtime);
+      const rooms =
+        guide !== undefined ? [] : runtime === undefined ? [...runtimeRooms.values()] : [roomOf(runtime)];
+      const guides = runtime === undefined ? [...runtimeGuides.values()] : guide === undefined ? [] : [guide];
+      const toText = (
+        { adapter, capabilities }: RuntimeGuide | RuntimeRoom,
+        how: string,
+        more: readonly string[],
+      ): string =>
         [
-          `${adapter.runtime}: adapter ${adapter.version}, seen with ${capabilities.clientVersion} on ${capabilities.recordedOn}; forms: ${setup.forms.join(", ")}`,
+          `${adapter.runtime}: adapter ${adapter.version}, seen with ${capabilities.clientVersion} on ${capabilities.recordedOn}; ${how}`,
           toTable([...capabilityHeaders], toCapabilityRows(capabilities), common.screen.columns),
           ...capabilities.blindSpots.map((one) => `past the hooks: ${one}`),
-          ...Object.entries(limits).flatMap(([what, limit]) =>
-            limit === undefined ? [] : [`not possible: ${what}: ${limit.why}`],
-          ),
+          ...more,
           ...(runtime === undefined ? [] : toCapabilityNotes(capabilities)),
-        ].join("\n"),
-      );
+        ].join("\n");
+      const text = [
+        ...rooms.map((room) =>
+          toText(
+            room,
+            `forms: ${room.setup.forms.join(", ")}`,
+            Object.entries(room.limits).flatMap(([what, limit]) =>
+              limit === undefined ? [] : [`not possible: ${what}: ${limit.why}`],
+            ),
+          ),
+        ),
+        ...guides.map((one) =>
+          toText(
+            one,
+            "nothing to install",
+            one.configure.map((line) => `configure: ${line}`),
+          ),
+        ),
+      ];
       return Promise.resolve({
-        json: rooms.map(({ adapter, capabilities, setup, limits }) => ({
-          adapter_version: adapter.version,
-          forms: setup.forms,
-          limits,
-          ...capabilities,
-        })),
+        json: [
+          ...rooms.map(({ adapter, capabilities, setup, limits }) => ({
+            adapter_version: adapter.version,
+            forms: setup.forms,
+            limits,
+            ...capabilities,
+          })),
+          ...guides.map(({ adapter, capabilities, configure }) => ({
+            adapter_version: adapter.version,
+            forms: [],
+            configure,
+            ...capabilities,
+          })),
+        ],
         text: [...text, "° written in the client's own schemas or pages, not tried; ? not known"].join(
           "\n\n",
         ),

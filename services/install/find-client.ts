@@ -9,6 +9,8 @@ import type { RuntimeRoom } from "../platform/runtime-room.ts";
 export interface FoundClient {
   readonly program: string;
   readonly version: string;
+  /** Of a library: the folder that its programs import from. */
+  readonly packagesDir?: string;
 }
 
 const versionTimeoutMs = 20_000;
@@ -40,20 +42,30 @@ export async function findClient(
   if (program === null) {
     throw new Fault("TOOL_MISSING", `\`${name}\` is not on PATH; install it, or name it with --program`);
   }
-  const printed = await readVersion(program, environment);
+  const library = room.setup.libraryArguments;
+  const printed = await readVersion(program, library ?? ["--version"], environment);
   const version = toVersion(printed);
   if (version === null) {
-    throw new Fault("TOOL_MISSING", `\`${program} --version\` names no version; give another --program`);
+    const what =
+      library === undefined
+        ? `\`${program} --version\` names no version`
+        : `\`${program}\` has no ${room.adapter.runtime} to import`;
+    throw new Fault("TOOL_MISSING", `${what}; give another --program`);
   }
-  return { program, version };
+  if (library === undefined) return { program, version };
+  const [, packagesDir = ""] = printed.trim().split("\n");
+  if (!packagesDir.startsWith("/"))
+    throw new Fault("TOOL_MISSING", `\`${program}\` names no folder of packages; give another --program`);
+  return { program, version, packagesDir };
 }
 
 function readVersion(
   program: string,
+  argv: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<string> {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, ["--version"], {
+    const child = spawn(program, argv, {
       env: { ...environment },
       stdio: ["ignore", "pipe", "ignore"],
       timeout: versionTimeoutMs,

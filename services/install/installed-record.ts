@@ -12,6 +12,8 @@ const recordSchema = z.object({
   installedAt: z.string(),
   /** Absent in records of before: none. */
   approvalWaitMs: z.number().int().nonnegative().default(0),
+  /** Of a library; null: none was given. */
+  packagesDir: z.string().nullable().default(null),
   /** What stood in each file of the client before, for an undo to the byte; `digest`: of what was written. */
   files: z.array(z.object({ path: z.string(), before: z.string().nullable(), digest: z.string() })),
 });

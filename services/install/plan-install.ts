@@ -22,6 +22,8 @@ export interface InstallRequest {
   readonly tools: HookTools;
   /** How long a call waits for its approval; default 0: it gets a ticket at once. */
   readonly approvalWaitMs?: number;
+  /** Of a library; default `<home>/python`. */
+  readonly packagesDir?: string;
 }
 /** Everything that it would change, before anything is. */
 export interface InstallPlan {
@@ -62,6 +64,7 @@ export function toTarget(request: Omit<InstallRequest, "program">): InstallTarge
     observingDeadlineMs,
     approvalWaitMs,
     clientVersion,
+    packagesDir: request.packagesDir ?? `${home}/python`,
   });
   const texts = room.setup.edits(targetOf("", "")).map(({ path, toInstalled }) => [path, toInstalled(null)]);
   const whole = JSON.stringify([runtime, version, texts]);
@@ -98,6 +101,7 @@ export async function planInstall(request: InstallRequest): Promise<InstallPlan>
       adapterVersion: room.adapter.version,
       configurationHash: target.configurationHash,
       approvalWaitMs: target.approvalWaitMs,
+      packagesDir: request.packagesDir ?? null,
       files,
     },
   };

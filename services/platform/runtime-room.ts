@@ -48,6 +48,8 @@ export interface InstallTarget {
   /** So long a call waits for the approval that it needs before it is refused with its ticket; 0: not at all. */
   readonly approvalWaitMs: number;
   readonly clientVersion: string;
+  /** For a client that is a library: the folder that its programs import from. A canary's is `<home>/python`. */
+  readonly packagesDir: string;
 }
 
 /** One file of the client that an installation changes. Pure: texts in, texts out. */
@@ -89,11 +91,17 @@ export interface Consent {
 export interface RuntimeSetup {
   /** The program as a person types it; `program --version` prints a version somewhere in its first line. */
   readonly program: string;
+  /** For a client that is a library: what its interpreter is run with instead, to print the version, then `packagesDir`. */
+  readonly libraryArguments?: readonly string[];
+  /** What is left to do by hand after an installation, as lines for a person. */
+  readonly nextSteps?: readonly string[];
   /** Forms that this client takes, the default first. */
   readonly forms: readonly [HookForm, ...HookForm[]];
   /** Why hooks of this version in this form cannot be made fail-closed, in a sentence that says what to do; else null. */
   refuse(version: string, form: HookForm): string | null;
   edits(target: InstallTarget): readonly FileEdit[];
+  /** Folders that hold nothing but ours, and what the client makes of it; an undo takes them away whole. */
+  readonly ownFolders?: (target: InstallTarget) => readonly string[];
   readonly consent?: Consent;
   /** What in the files as they are would switch the hooks off or open a way past them; empty: nothing. Pure. */
   findOpenings(textOf: (path: string) => string | null, target: InstallTarget): readonly string[];
@@ -209,4 +217,12 @@ export interface RuntimeRoom {
   readonly drive: ClientDrive;
   readonly limits: Readonly<Partial<Record<Behaviour, Limit>>>;
   readonly bypasses: readonly Bypass[];
+}
+
+/** A runtime that needs no installation: what to configure is shown. */
+export interface RuntimeGuide {
+  readonly adapter: Adapter;
+  readonly capabilities: RuntimeCapabilities;
+  /** What a person does instead of installing, line by line. */
+  readonly configure: readonly string[];
 }

@@ -56,6 +56,7 @@ async function load(): Promise<ReadonlyMap<string, Hook>> {
     observingDeadlineMs: 500,
     approvalWaitMs: 0,
     clientVersion: "2026.9.6",
+    packagesDir: "",
   });
   for (const { path, toInstalled } of edits) {
     mkdirSync(dirname(path), { recursive: true });

@@ -65,6 +65,7 @@ async function load(
     observingDeadlineMs: 500,
     approvalWaitMs: more.waitMs ?? 0,
     clientVersion: "1.18.33",
+    packagesDir: "",
   });
   for (const { path, toInstalled } of edits) {
     mkdirSync(dirname(path), { recursive: true });

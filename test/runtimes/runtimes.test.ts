@@ -9,16 +9,12 @@ import { createGateRig } from "../harness/gate-rig.ts";
 import { workPolicy } from "../harness/work-policy.ts";
 import { breakagesOf } from "./breakages.ts";
 import { installClient } from "./client-cache.ts";
-import { libraryRoom } from "./library-room.ts";
 import { createMatrix } from "./matrix.ts";
 import type { Prover } from "./prove-cell.ts";
 import { createProver, textOf } from "./prove-cell.ts";
 import type { RigOutcome, RuntimeRig } from "./runtime-rig.ts";
 import { createRuntimeRig, deadAddress, startWrongGate } from "./runtime-rig.ts";
 import { askedCommand } from "./scenarios.ts";
-
-/** The rooms that ship, and a library's package where it has no room yet. */
-const allRooms = new Map([[libraryRoom.adapter.runtime, libraryRoom], ...runtimeRooms]);
 
 const matrix = createMatrix();
 let gates: GateRig;
@@ -44,7 +40,7 @@ beforeAll(async () => {
     message: writes the other file
 `,
     });
-  const adapters = new Map([...allRooms].map(([runtime, { adapter }]) => [runtime, adapter]));
+  const adapters = new Map([...runtimeRooms].map(([runtime, { adapter }]) => [runtime, adapter]));
   const [usual, permitting] = [policyWith([]), policyWith(["code.run"])];
   gate = await gates.gate({ policy: () => usual, isOnAgentsMachine: true, adapters });
   permittingGate = await gates.gate({ policy: () => permitting, isOnAgentsMachine: true, adapters });
@@ -58,7 +54,7 @@ afterAll(async () => {
 
 /** Names of the runtimes to prove; none: all. */
 const wanted = (process.env["FABRIC_TEST_RUNTIMES"] ?? "").split(" ").filter((name) => name !== "");
-const rooms = [...allRooms.values()].filter(
+const rooms = [...runtimeRooms.values()].filter(
   ({ adapter }) => wanted.length === 0 || wanted.includes(adapter.runtime),
 );
 

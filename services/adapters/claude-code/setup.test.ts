@@ -17,6 +17,7 @@ const targetOf = (form: HookForm): InstallTarget => ({
   observingDeadlineMs: 3_000,
   approvalWaitMs: 0,
   clientVersion: "2.1.328",
+  packagesDir: "",
 });
 const editOf = (form: HookForm): FileEdit => setup.edits(targetOf(form))[0] as FileEdit;
 

@@ -17,6 +17,7 @@ const target: InstallTarget = {
   observingDeadlineMs: 3_000,
   approvalWaitMs: 0,
   clientVersion: "0.169.0",
+  packagesDir: "",
 };
 const [hooks, config] = room.setup.edits(target) as readonly [FileEdit, FileEdit];
 

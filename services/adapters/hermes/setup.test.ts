@@ -16,6 +16,7 @@ const target: InstallTarget = {
   observingDeadlineMs: 3_000,
   approvalWaitMs: 0,
   clientVersion: "0.19.0",
+  packagesDir: "",
 };
 const path = "/home/dev/.hermes/config.yaml";
 const edit = (): ReturnType<typeof room.setup.edits>[number] => {

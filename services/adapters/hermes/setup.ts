@@ -87,5 +87,6 @@ export const setup: RuntimeSetup = {
       ? null
       : `Hermes ${version} was never recorded: whether a plugin's block stops a tool is not known; update to ${firstRecorded} or later`,
   edits,
+  ownFolders: (target) => [pluginFolder(target)],
   findOpenings,
 };

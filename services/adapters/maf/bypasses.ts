@@ -1,5 +1,6 @@
 import type { Bypass, Limit } from "../../platform/runtime-room.ts";
-import { drive, packageFolder, toStart } from "./drive.ts";
+import { drive, toStart } from "./drive.ts";
+import { packageFolder } from "./setup.ts";
 
 /** A program of the agent's builder calls the tool itself: no agent, so no middleware. */
 const directInvoke: Bypass = {
@@ -21,7 +22,7 @@ const unloadedPackage: Bypass = {
   turns: [drive.tools.shell("echo hi > unguarded.txt")],
   leaves: "unguarded.txt",
   damage: {
-    pathOf: ({ home }) => `${packageFolder(home)}/__init__.py`,
+    pathOf: (target) => `${packageFolder(target)}/__init__.py`,
     toDamaged: () => "this does not parse (\n",
   },
 };

@@ -1,14 +1,15 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { ClientDrive, ClientStart, DriveRun } from "../../platform/runtime-room.ts";
+import { packageFolder } from "./setup.ts";
 
 /** Where the package lies that an agent's program imports, below the home of a canary or a test. */
-export const packageFolder = (home: string): string => `${home}/python/policy_hook_fabric`;
+const canaryFolder = (home: string): string => packageFolder({ packagesDir: `${home}/python` });
 const agent = fileURLToPath(new URL("agent/agent.py", import.meta.url));
 
 /** The framework is a library, so that a program of ours is the client. With the package in place it imports it, or ends. */
 export function toStart(mode: "run" | "abandon" | "direct", run: DriveRun, stdin: string): ClientStart {
-  const folder = packageFolder(run.home);
+  const folder = canaryFolder(run.home);
   return {
     argv: [run.program, agent, mode, ...(existsSync(folder) ? [folder] : [])],
     env: {

@@ -16,6 +16,7 @@ const target: InstallTarget = {
   observingDeadlineMs: 3_000,
   approvalWaitMs: 0,
   clientVersion: "2026.9.6",
+  packagesDir: "",
 };
 const path = "/home/dev/.openclaw/openclaw.json";
 const folder = "/home/dev/.fabric/hooks/openclaw/plugin";

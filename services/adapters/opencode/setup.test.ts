@@ -16,6 +16,7 @@ const target: InstallTarget = {
   observingDeadlineMs: 3_000,
   approvalWaitMs: 0,
   clientVersion: "1.18.33",
+  packagesDir: "",
 };
 const config = "/home/dev/.config/opencode/opencode.json";
 const entry = "file:///home/dev/.fabric/hooks/opencode/plugin/index.mjs";
