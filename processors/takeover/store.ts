@@ -75,11 +75,26 @@ async function addLetters(tx: Transaction, letters: readonly LetterEvent[]): Pro
       ON CONFLICT (event_id) DO NOTHING`,
     values: [JSON.stringify(letters)],
   });
+  const letterIds = [...new Set(letters.map((one) => one.letter_id))];
+  await tx.query({
+    name: "takeover-letters-left",
+    // A letter leaves an item when its way has ended, whatever the clocks say of when, or when it comes back: then it waits
+    // where that burial belongs.
+    text: `UPDATE letter_events AS b SET left_at = g.at
+      FROM (SELECT o.event_id, least(
+            (SELECT min(n.recorded_at) FROM letter_events AS n WHERE n.letter_id = o.letter_id AND n.kind = 'buried'
+              AND (n.recorded_at, n.event_id) > (o.recorded_at, o.event_id)),
+            (SELECT greatest(min(n.recorded_at), o.recorded_at) FROM letter_events AS n
+              WHERE n.letter_id = o.letter_id AND n.kind = 'ended' HAVING count(*) > 0)) AS at
+          FROM letter_events AS o WHERE o.letter_id = ANY ($1::text[]) AND o.kind = 'buried') AS g
+      WHERE b.event_id = g.event_id AND b.left_at IS DISTINCT FROM g.at`,
+    values: [letterIds],
+  });
   const found = await tx.query<LetterKey>({
     name: "takeover-letter-keys",
     text: `SELECT DISTINCT b.tenant_id, b.cause_key FROM letter_events AS b
       WHERE b.letter_id = ANY ($1::text[]) AND b.kind = 'buried' ORDER BY 1, 2`,
-    values: [[...new Set(letters.map((one) => one.letter_id))]],
+    values: [letterIds],
   });
   return found.rows;
 }
@@ -96,21 +111,10 @@ async function holdTenants(tx: Transaction, tenantIds: readonly string[]): Promi
   });
 }
 
-/**
- * When the last of an item's letters was gone, of those that were set aside since it was opened. A letter is gone when its
- * way has ended, whatever the clocks say of when, or when it came back: then it waits where that burial belongs.
- */
+/** When the last of an item's letters was gone, of those that were set aside since it was opened. */
 const lettersGoneText = `SELECT min(x.at) AS at FROM (
     SELECT p.at, sum(p.n) OVER (ORDER BY p.at) AS waiting
-    FROM letter_events AS b
-    CROSS JOIN LATERAL (
-      SELECT least(
-        (SELECT min(n.recorded_at) FROM letter_events AS n WHERE n.letter_id = b.letter_id AND n.kind = 'buried'
-          AND (n.recorded_at, n.event_id) > (b.recorded_at, b.event_id)),
-        (SELECT greatest(min(n.recorded_at), b.recorded_at) FROM letter_events AS n
-          WHERE n.letter_id = b.letter_id AND n.kind = 'ended' HAVING count(*) > 0)) AS at
-    ) AS gone
-    CROSS JOIN LATERAL (VALUES (b.recorded_at, 1), (gone.at, -1)) AS p(at, n)
+    FROM letter_events AS b CROSS JOIN LATERAL (VALUES (b.recorded_at, 1), (b.left_at, -1)) AS p(at, n)
     WHERE s.cause = 'letter' AND b.kind = 'buried' AND (b.tenant_id, b.cause_key) = (s.tenant_id, s.cause_key)
       AND b.recorded_at >= o.at AND p.at IS NOT NULL) AS x
   WHERE x.waiting = 0`;
