@@ -64,7 +64,10 @@ const TABLE: ReadonlyMap<string, readonly Row[]> = new Map<string, readonly Row[
       ),
     ],
   ],
-  ["helm", [row("code", "--post-renderer")]],
+  ["helm", [row("code", "--post-renderer --kubeconfig")]],
+  // Another cluster or machine than the one that is set up, or settings that start programs to sign in.
+  ["kubectl", [row("code", "--kubeconfig --server")]],
+  ["docker", [row("code", "-H --host --config")]],
   ["wget", [row("code", "--use-askpass --config")]],
   ["tcpdump", [row("code", "-z")]],
   ["nmap", [row("code", "--script")]],
@@ -208,6 +211,27 @@ const judgeNpm: Judge = (args, program) => {
     : [];
 };
 
+/** What is no word of its own is a program `kubectl-name`, wherever it lies. */
+const KUBECTL_VERBS =
+  /^(?:alpha|annotate|api-resources|api-versions|apply|attach|auth|autoscale|certificate|cluster-info|completion|config|cordon|cp|create|debug|delete|describe|diff|drain|edit|events|exec|explain|expose|get|help|kustomize|label|logs|options|patch|plugin|port-forward|proxy|replace|rollout|run|scale|set|taint|top|uncordon|version|wait)$/;
+const judgeKubectl: Judge = (args, program) => {
+  const { operands } = scanAllOptions(
+    args,
+    "-n --namespace --context --cluster --user --kubeconfig -s --server --as --as-group --token --request-timeout --cache-dir --certificate-authority --client-certificate --client-key --profile --profile-output --tls-server-name --v -v --vmodule --password --username",
+  );
+  const [verb] = operands;
+  if (verb === undefined || (verb.kind === "literal" && KUBECTL_VERBS.test(verb.text))) return [];
+  return [toOpaque("unresolved_program", args.map(toSource).join(" "), program)];
+};
+
+/** An alias of gh is a name for a command line, and with `!` one of the shell. */
+const judgeGh: Judge = (args, program) => {
+  const [verb, set] = verbsOf(args);
+  const isSet = verb === "alias" && (set === "set" || set === "import");
+  const isShell = (verb === "codespace" || verb === "cs") && set === "ssh";
+  return isSet || isShell ? [toOpaque("inline_code", args.map(toSource).join(" "), program)] : [];
+};
+
 const SWIFT_VERBS = /^(?:build|test|package|run|format|sdk|--version|--help)$/;
 const judgeSwift: Judge = (args, program) => {
   const first = args.find((word) => !toSource(word).startsWith("-"));
@@ -281,6 +305,8 @@ const BY_HAND: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ["pnpm", judgeNpm],
   ["yarn", judgeNpm],
   ["openssl", opaqueWhere(/^engine$/)],
+  ["kubectl", judgeKubectl],
+  ["gh", judgeGh],
   ...["gcc", "g++", "cc", "c++", "clang", "clang++", "ld"].map((name): [string, Judge] => [
     name,
     // A file of further options.

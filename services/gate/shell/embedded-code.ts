@@ -243,12 +243,18 @@ const judgeCopyOverSsh: Judge = (args, program) =>
 const judgeAwk: Judge = (args, program) => {
   const { options, operands } = scanAllOptions(
     args,
-    "-F -v -f -i -l -e -E --field-separator --assign --file --include --load --source --exec",
+    "-F -v -f -i -l -e -E -W --field-separator --assign --file --include --load --source --exec",
   );
   const launches: Launch[] = [];
   for (const { name, value } of options)
     if (/^(-f|-E|--file|--exec|-i|--include|-l|--load)$/.test(name))
       launches.push({ kind: "file", file: value ?? literal(""), language: "awk" });
+    // `-W exec=file`, and every long option of gawk behind `-W`.
+    else if (
+      name === "-W" &&
+      (value?.kind !== "literal" || /^(?:e|f|i(?!n?t)|l(?!int)|s(?!p))/.test(value.text))
+    )
+      launches.push(toOpaque("inline_code", toSource(value ?? literal("")), program));
   const sources = options.filter(({ name }) => /^(-e|--source)$/.test(name)).map(({ value }) => value);
   for (const code of sources.length > 0 ? sources : launches.length > 0 ? [] : operands.slice(0, 1))
     if (code?.kind !== "literal" || /system|getline|\||@|printf?\b[^;}]*>|close\s*\(/.test(code.text))

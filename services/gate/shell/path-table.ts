@@ -17,9 +17,16 @@ const READS_AFTER_PATTERN = shape("none", "file", {
   values: "-e -f -A -B -C -m --include --exclude --exclude-dir -g -t",
 });
 
+/** Files that go into an issue, a request or a release. */
+const GH_FILES = "-F --body-file --notes-file --input --env-file";
+
 /** Paths by program; a program that is not here writes and reads what nobody knows. */
 export const PATH_TABLE: ReadonlyMap<string, PathShape> = new Map<string, PathShape>([
   ...TOOL_PATHS,
+  ...["gh", "glab"].map((name): [string, PathShape] => [
+    name,
+    shape("none", "file", { values: GH_FILES, inputs: GH_FILES }),
+  ]),
   ["rm", shape("all", "tree", { unless: "--help --version" })],
   ["rmdir", shape("all", "tree")],
   ["unlink", shape("all", "file")],
