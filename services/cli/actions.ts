@@ -398,8 +398,15 @@ export interface Actions {
   appServer(
     common: Common,
     options: {
-      argv: readonly [string, ...string[]];
+      /** The server's command line; empty with `connect`. */
+      argv: readonly string[];
       sandbox: "keep" | "none";
+      /** A WebSocket that clients come to, in place of standard input and output. */
+      listen: string | undefined;
+      clientTokenFile: string | undefined;
+      /** A WebSocket that the server listens on, in place of a command line. */
+      connect: string | undefined;
+      connectTokenFile: string | undefined;
       gateUrl: string | undefined;
       tokenFile: string | undefined;
     },

@@ -113,30 +113,53 @@ export function addRuntimeCommands(program: Command, actions: Actions, action: B
     .action(action((runtime: string | undefined) => (common) => actions.runtimes(common, { runtime })));
   program
     .command("app-server")
-    .argument("<command...>", "the server's command line, after `--`")
+    .argument("[command...]", "the server's command line, after `--`")
     .description("stand between a client and Codex's App Server: the gate answers its questions")
     .addOption(
       new Option("--sandbox <sandbox>", "`none`: an accepted command runs once; `keep`: the client's own")
         .choices(["none", "keep"])
         .default("none"),
     )
+    .option("--listen <url>", "take a client over WebSocket, such as ws://127.0.0.1:7430; this machine alone")
+    .option(
+      "--client-token-file <file>",
+      "what that client has to show; made, mode 0600, where there is none",
+    )
+    .option(
+      "--connect <url>",
+      "a server that listens on a WebSocket of this machine, in place of a command line",
+    )
+    .option("--connect-token-file <file>", "what that server wants to be shown")
     .option("--gate-url <url>", "default: FABRIC_GATE_URL")
     .option("--token-file <file>", "a token of the role runtime; default: FABRIC_TOKEN_FILE")
     .addHelpText(
       "after",
-      "\nThe client speaks to standard input and output, as it would to the server itself.\n\nExample:\n" +
-        "  fabric app-server -- codex app-server",
+      "\nThe client speaks to standard input and output, as it would to the server itself, or to the WebSocket.\n\nExamples:\n" +
+        "  fabric app-server -- codex app-server\n" +
+        "  fabric app-server --listen ws://127.0.0.1:7430 --client-token-file client.token -- codex app-server",
     )
     .action(
       action(
         (
-          argv: [string, ...string[]],
-          options: { sandbox: "keep" | "none"; gateUrl?: string; tokenFile?: string },
+          argv: string[],
+          options: {
+            sandbox: "keep" | "none";
+            listen?: string;
+            clientTokenFile?: string;
+            connect?: string;
+            connectTokenFile?: string;
+            gateUrl?: string;
+            tokenFile?: string;
+          },
         ) =>
           (common) =>
             actions.appServer(common, {
               argv,
               sandbox: options.sandbox,
+              listen: options.listen,
+              clientTokenFile: options.clientTokenFile,
+              connect: options.connect,
+              connectTokenFile: options.connectTokenFile,
               gateUrl: options.gateUrl,
               tokenFile: options.tokenFile,
             }),

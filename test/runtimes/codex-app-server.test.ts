@@ -7,6 +7,7 @@ import { PassThrough } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { drive } from "../../services/adapters/codex/drive.ts";
 import { startProxy } from "../../services/adapters/codex/app-server/proxy.ts";
+import { spawnServer } from "../../services/adapters/codex/app-server/server-wire.ts";
 import { eventually } from "../harness/eventually.ts";
 import type { GateRig, RunningGate } from "../harness/gate-rig.ts";
 import { createGateRig } from "../harness/gate-rig.ts";
@@ -88,14 +89,16 @@ const runTurn = async (
   await writeFile(join(home, ".codex", "config.toml"), config(model.url));
   const [input, output] = [new PassThrough(), new PassThrough()];
   const proxy = startProxy({
-    argv: [program, "app-server"],
-    workingDirectory: workspace,
-    environment: {
-      PATH: process.env["PATH"] ?? "",
-      HOME: home,
-      SCRIPTED_API_KEY: "made-up",
-      LANG: "C.UTF-8",
-    },
+    server: spawnServer({
+      argv: [program, "app-server"],
+      workingDirectory: workspace,
+      environment: {
+        PATH: process.env["PATH"] ?? "",
+        HOME: home,
+        SCRIPTED_API_KEY: "made-up",
+        LANG: "C.UTF-8",
+      },
+    }),
     gateUrl: options.gateUrl ?? gate.url,
     token: () => token,
     pins: { sandbox: options.sandbox ?? "none" },

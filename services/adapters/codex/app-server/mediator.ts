@@ -3,6 +3,7 @@ import type { ProxyOrder } from "./app-server.ts";
 import { isGating, toNo, toYes } from "./approvals.ts";
 import type { Pins } from "./client-methods.ts";
 import { toPinned, whyNot } from "./client-methods.ts";
+import type { ThreadBook } from "./thread-book.ts";
 import { createThreadBook } from "./thread-book.ts";
 import type { WireMessage, WireObject } from "./wire-message.ts";
 import { readMessage } from "./wire-message.ts";
@@ -19,6 +20,8 @@ export interface MediatorOptions {
   readonly waitMs: (ms: number) => Promise<void>;
   readonly nowMs: () => number;
   readonly pollMs: number;
+  /** What is known of threads; default: nothing yet. */
+  readonly book?: ThreadBook;
 }
 
 /** Stands between a client and the App Server: the gate answers the server's questions, and everything is recorded. */
@@ -27,6 +30,8 @@ export interface Mediator {
   fromServer(line: string): void;
   /** Resolves when no question waits. */
   settled(): Promise<void>;
+  /** The client or the server is gone: nobody's answer is waited for any more. */
+  close(): void;
 }
 
 /** JSON-RPC's code for what a server will not do. */
@@ -34,14 +39,22 @@ const refusedCode = -32_001;
 
 export function createMediator(options: MediatorOptions): Mediator {
   const { toClient, toServer } = options;
-  const book = createThreadBook();
+  const book = options.book ?? createThreadBook();
+  let isClosed = false;
   /** Questions that the client answers, by their id: what it may say is what goes back. */
   const passedOn = new Set<string>();
   const open = new Map<string, Promise<void>>();
   const ended = new Set<string>();
   const keyOf = (id: string | number): string => JSON.stringify(id);
 
-  return { fromClient, fromServer, settled };
+  return {
+    fromClient,
+    fromServer,
+    settled,
+    close() {
+      isClosed = true;
+    },
+  };
 
   async function settled(): Promise<void> {
     while (open.size > 0) await Promise.all(open.values());
@@ -106,7 +119,7 @@ export function createMediator(options: MediatorOptions): Mediator {
     const { id, method, params } = message;
     const payload = book.toPayload(message) ?? { method, params };
     const order = await askUntilSettled(payload, keyOf(id));
-    if (ended.delete(keyOf(id))) return;
+    if (ended.delete(keyOf(id)) || isClosed) return;
     book.rule(message, order.order === "yes" ? "accepted" : "declined");
     if (order.order === "yes") {
       const yes = toYes(method, params);
@@ -135,7 +148,7 @@ export function createMediator(options: MediatorOptions): Mediator {
       const order = toKnownOrder(await options.ask(payload).catch(() => null));
       if (order.order !== "wait") return order;
       const untilMs = Date.parse(order.until ?? "");
-      if (!(options.nowMs() < untilMs) || ended.has(key)) return { ...order, order: "no" };
+      if (!(options.nowMs() < untilMs) || ended.has(key) || isClosed) return { ...order, order: "no" };
       await options.waitMs(options.pollMs);
     }
   }

@@ -1,25 +1,24 @@
-import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
-import type { ProxyOrder } from "./app-server.ts";
 import type { Pins } from "./client-methods.ts";
-import { createMediator, toKnownOrder } from "./mediator.ts";
-import type { WireObject } from "./wire-message.ts";
+import type { GateLink, GateLinkOptions } from "./gate-link.ts";
+import { createGateLink } from "./gate-link.ts";
+import type { Mediator } from "./mediator.ts";
+import { createMediator } from "./mediator.ts";
+import type { ServerWire } from "./server-wire.ts";
+import type { ThreadBook } from "./thread-book.ts";
+import { createThreadBook } from "./thread-book.ts";
 
-export interface ProxyOptions {
-  /** The server's command line, such as `codex app-server`. */
-  readonly argv: readonly [string, ...string[]];
-  readonly workingDirectory?: string;
-  readonly environment?: Readonly<Record<string, string>>;
-  readonly gateUrl: string;
-  readonly token: () => string;
+/** What holds for every transport. */
+export interface ProxyRules extends GateLinkOptions {
   readonly pins: Pins;
-  readonly client: { readonly input: Readable; readonly output: Writable };
-  /** Deadline of a question at the gate; default 5 s. The turn waits anyway. */
-  readonly timeoutMs?: number;
   /** How often an open ticket is looked at; default 1 s. */
   readonly pollMs?: number;
+}
+export interface ProxyOptions extends ProxyRules {
+  readonly server: ServerWire;
+  readonly client: { readonly input: Readable; readonly output: Writable };
 }
 export interface RunningProxy {
   /** Resolves with the server's exit code when it has ended and everything was recorded. */
@@ -27,100 +26,45 @@ export interface RunningProxy {
   stop(): void;
 }
 
-const defaultTimeoutMs = 5_000;
 const defaultPollMs = 1_000;
-/** Events that wait for the gate; what does not fit is lost. */
-const waitingMax = 2_000;
-const retryFirstMs = 100;
-const retryMaxMs = 5_000;
-/** So long a question lets earlier events go first. */
-const toldFirstMs = 1_000;
-/** So long the proxy tries to tell what is left when the server has ended. */
-const lastWordsMs = 3_000;
 
-/** Runs the App Server with the gate between it and its client, over standard input and output. */
-export function startProxy(options: ProxyOptions): RunningProxy {
-  const timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
-  const [program, ...rest] = options.argv;
-  const server = spawn(program, rest, {
-    stdio: ["pipe", "pipe", "inherit"],
-    ...(options.workingDirectory === undefined ? {} : { cwd: options.workingDirectory }),
-    ...(options.environment === undefined ? {} : { env: { ...options.environment } }),
-  });
-  const post = async (payload: WireObject): Promise<unknown> => {
-    const response = await fetch(`${options.gateUrl}/v1/hooks/codex-app-server`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${options.token()}`, "content-type": "application/json" },
-      body: JSON.stringify(payload),
-      signal: AbortSignal.timeout(timeoutMs),
-    });
-    if (response.status >= 500) throw new Error(`the gate answered ${String(response.status)}`);
-    return response.json();
-  };
-
-  // Events go one after another, in their order, and again while the gate does not take them. A question waits a moment for
-  // what was told before it.
-  let telling: Promise<unknown> = Promise.resolve();
-  let waiting = 0;
-  let giveUpAtMs = Number.POSITIVE_INFINITY;
-  const observe = (payload: WireObject): void => {
-    if (waiting >= waitingMax) return;
-    waiting += 1;
-    telling = telling
-      .then(() => tell(payload))
-      .finally(() => {
-        waiting -= 1;
-      });
-  };
-  const tell = async (payload: WireObject): Promise<void> => {
-    for (let pauseMs = retryFirstMs; ; pauseMs = Math.min(pauseMs * 2, retryMaxMs)) {
-      try {
-        await post(payload);
-        return;
-      } catch {
-        if (Date.now() >= giveUpAtMs) return;
-        await wait(pauseMs);
-      }
-    }
-  };
-  const ask = async (payload: WireObject): Promise<ProxyOrder> => {
-    const controller = new AbortController();
-    const moment = wait(toldFirstMs, undefined, { signal: controller.signal }).catch(() => undefined);
-    await Promise.race([telling, moment]);
-    controller.abort();
-    return toKnownOrder(await post(payload));
-  };
-
+/** Puts the gate between one client and one server, whatever carries their messages. */
+export function joinClient(
+  server: ServerWire,
+  toClient: (line: string) => void,
+  gate: GateLink,
+  { pins, pollMs = defaultPollMs }: ProxyRules,
+  book: ThreadBook,
+): Mediator {
   const mediator = createMediator({
-    toClient: (line) => options.client.output.write(`${line}\n`),
-    toServer: (line) => server.stdin.write(`${line}\n`),
-    ask,
-    observe,
-    pins: options.pins,
+    toClient,
+    toServer: (line) => server.send(line),
+    ask: (payload) => gate.ask(payload),
+    observe: (payload) => gate.observe(payload),
+    pins,
+    book,
     waitMs: (ms) => wait(ms),
     nowMs: Date.now,
-    pollMs: options.pollMs ?? defaultPollMs,
+    pollMs,
   });
-  // A server that is gone reads nothing more; its end is told below.
-  server.stdin.on("error", () => undefined);
+  server.onLine((line) => mediator.fromServer(line));
+  return mediator;
+}
+
+/** Puts the gate between the App Server and a client on standard input and output. */
+export function startProxy(options: ProxyOptions): RunningProxy {
+  const { server } = options;
+  const gate = createGateLink(options);
+  const toClient = (line: string): void => void options.client.output.write(`${line}\n`);
+  const mediator = joinClient(server, toClient, gate, options, createThreadBook());
   createInterface({ input: options.client.input })
     .on("line", (line) => mediator.fromClient(line))
-    // The client is gone: the server denies what is pending and ends.
-    .on("close", () => server.stdin.end());
-  const lines = createInterface({ input: server.stdout }).on("line", (line) => mediator.fromServer(line));
-  const closed = new Promise<void>((resolve) => lines.once("close", resolve));
-
-  const ended = new Promise<number>((resolve, reject) => {
-    server.once("error", reject);
-    server.once("close", (code) => {
-      void closed
-        .then(() => mediator.settled())
-        .then(() => {
-          giveUpAtMs = Date.now() + lastWordsMs;
-          return telling;
-        })
-        .then(() => resolve(code ?? 1));
-    });
+    .on("close", () => server.finish());
+  const ended = server.ended.then(async (code) => {
+    mediator.close();
+    await mediator.settled();
+    await gate.lastWords();
+    return code;
   });
-  return { ended, stop: () => void server.kill("SIGTERM") };
+  return { ended, stop: () => server.stop() };
 }
