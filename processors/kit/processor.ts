@@ -11,6 +11,8 @@ export interface Source {
   readonly offset: bigint;
   /** The record's own timestamp, UTC milliseconds: when it was sent. Tests may leave it out. */
   readonly timestampMs?: number;
+  /** When the host took the record up, UTC milliseconds, by its own clock. Tests and redrives leave it out. */
+  readonly receivedMs?: number | undefined;
 }
 
 /**

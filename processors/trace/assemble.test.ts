@@ -48,7 +48,7 @@ function storedOf(changes: readonly TraceChange[]) {
 const other = "00-0000000000000000000000000000000a-000000000000000b-01";
 const treeOf = (events: readonly Envelope[]): TraceTree =>
   assembleTrace(storedOf((events as TracedEvent[]).map((event) => toTraceChange(event, source))));
-const bus = new Set(["send", "process"]);
+const bus = new Set(["send", "receive", "process"]);
 /** Each span and its parent by what their ids are made from, without those of the bus. */
 function edgesOf({ spans }: TraceTree, { tenantId, correlationId, expected }: TraceHistory): string[] {
   const names = new Map(
@@ -114,7 +114,7 @@ describe("a tree", () => {
     expect(spans.filter(({ topic }) => topic === "model")).toHaveLength(3);
   });
 
-  it("has exactly the spans and parents that the history was written for", () => {
+  it("has exactly the spans and parents that the history was written for", { timeout: 60_000 }, () => {
     for (let seed = 1; seed <= 60; seed += 1) {
       const history = historyOf({ seed });
       const tree = treeOf(history.events);
@@ -126,15 +126,23 @@ describe("a tree", () => {
     }
   });
 
-  it("makes one tree of any rows: whatever events never came, one root and no orphan", () => {
-    fc.assert(
-      fc.property(fc.nat(5_000), fc.array(fc.boolean(), { minLength: 200, maxLength: 200 }), (seed, keep) => {
-        const events = historyOf({ seed }).events.filter((_, index) => keep[index % keep.length]);
-        if (events.length > 0) expectTree(treeOf(events));
-      }),
-      { numRuns: 60 },
-    );
-  });
+  it(
+    "makes one tree of any rows: whatever events never came, one root and no orphan",
+    { timeout: 60_000 },
+    () => {
+      fc.assert(
+        fc.property(
+          fc.nat(5_000),
+          fc.array(fc.boolean(), { minLength: 200, maxLength: 200 }),
+          (seed, keep) => {
+            const events = historyOf({ seed }).events.filter((_, index) => keep[index % keep.length]);
+            if (events.length > 0) expectTree(treeOf(events));
+          },
+        ),
+        { numRuns: 60 },
+      );
+    },
+  );
 
   it("stands in for a parent that never came, and says so", () => {
     const history = historyOf();
@@ -286,6 +294,33 @@ describe("a tree", () => {
     );
     expect(processed.every((one) => sent.some(({ spanId }) => spanId === one.parentId))).toBe(true);
     expect(processed.map((one) => one.links)).toEqual(sent.map(() => [other]));
+  });
+
+  it("tells the wait in the outbox, at the broker and in the consumer apart, where the host says when it took the record up", () => {
+    const event = historyOf().events.find((one) => one.type === "agent.tool.authorized") as TracedEvent;
+    const at = event.recorded_at;
+    const told = (receivedMs?: number) => {
+      const stored = storedOf([toTraceChange(event, { ...source, timestampMs: at + 20, receivedMs })]);
+      const { spans } = assembleTrace(stored);
+      const nameOf = (id: string | null) => spans.find(({ spanId }) => spanId === id)?.topic;
+      return spans
+        .filter(({ topic }) => bus.has(topic))
+        .map((one) => [one.topic, nameOf(one.parentId), one.kind, one.startMs - at, one.endMs - at]);
+    };
+    expect(told(at + 150)).toEqual([
+      ["send", "decision", "producer", 0, 20],
+      ["receive", "send", "client", 20, 150],
+      ["process", "receive", "consumer", 150, 900],
+    ]);
+    // Another clock than the relay's.
+    expect(told(at + 5).slice(1)).toEqual([
+      ["receive", "send", "client", 20, 20],
+      ["process", "receive", "consumer", 20, 900],
+    ]);
+    expect(told()).toEqual([
+      ["send", "decision", "producer", 0, 20],
+      ["process", "send", "consumer", 20, 900],
+    ]);
   });
 
   it("waits for an approval that is still open", () => {

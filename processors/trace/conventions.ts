@@ -36,6 +36,7 @@ export const semantic = {
   ATTR_MESSAGING_OPERATION_NAME: "messaging.operation.name",
   ATTR_MESSAGING_OPERATION_TYPE: "messaging.operation.type",
   MESSAGING_OPERATION_TYPE_VALUE_PROCESS: "process",
+  MESSAGING_OPERATION_TYPE_VALUE_RECEIVE: "receive",
   MESSAGING_OPERATION_TYPE_VALUE_SEND: "send",
   ATTR_MESSAGING_SYSTEM: "messaging.system",
   MESSAGING_SYSTEM_VALUE_KAFKA: "kafka",

@@ -6,10 +6,11 @@ import type { Delivered, StoredTrace, TraceSpan } from "./tree.ts";
 const group = "trace";
 
 /**
- * Two spans below the event's own: `send`, from the commit to the record's timestamp (the wait in the outbox), and
- * `process`, from there to the projection (broker, queue and batch). One of each per message, in the message's own trace,
- * so that a batch of many traces loses no parent. The producing span of the message is the parent of its `process`, and
- * those of other messages of the batch are links; the size of the batch is an attribute.
+ * Three spans below the event's own, each the parent of the next: `send`, from the commit to the record's timestamp (the
+ * wait in the outbox), `receive`, from there to where the host took the record up (broker and fetch), and `process`, from
+ * there to the projection. One of each per message, in the message's own trace, so that a batch of many traces loses no
+ * parent; `process` links to the producing spans of other messages of the batch, whose size is an attribute. Where the host
+ * did not tell when it took the record up, `process` holds the broker too.
  */
 export function toDeliverySpans(
   { tenantId, correlationId }: Pick<StoredTrace, "tenantId" | "correlationId">,
@@ -23,6 +24,9 @@ export function toDeliverySpans(
   const recordedAt = Math.max(one.recordedAt, floorMs);
   const publishedAt = Math.max(one.publishedAt ?? recordedAt, recordedAt);
   const sendSkewMs = publishedAt - (one.publishedAt ?? publishedAt) + recordedAt - one.recordedAt;
+  const receivedAt = one.receivedAt === null ? null : Math.max(one.receivedAt, publishedAt);
+  const receiveId = toSpanId(tenantId, correlationId, JSON.stringify(["receive", one.eventId]));
+  const takenAt = receivedAt ?? publishedAt;
   const shared = {
     [semantic.ATTR_MESSAGING_SYSTEM]: semantic.MESSAGING_SYSTEM_VALUE_KAFKA,
     [semantic.ATTR_MESSAGING_DESTINATION_NAME]: one.destination,
@@ -48,23 +52,46 @@ export function toDeliverySpans(
         ...(sendSkewMs > 0 ? { [own.clampedMs]: sendSkewMs } : {}),
       },
     },
+    ...(receivedAt === null
+      ? []
+      : [
+          {
+            ...base,
+            spanId: receiveId,
+            parentId: sendId,
+            topic: "receive",
+            kind: "client",
+            name: `receive ${one.eventType}`,
+            startMs: publishedAt,
+            endMs: receivedAt,
+            attributes: {
+              ...shared,
+              [semantic.ATTR_MESSAGING_OPERATION_NAME]: "poll",
+              [semantic.ATTR_MESSAGING_OPERATION_TYPE]: semantic.MESSAGING_OPERATION_TYPE_VALUE_RECEIVE,
+              [semantic.ATTR_MESSAGING_CONSUMER_GROUP_NAME]: group,
+              ...(receivedAt > (one.receivedAt ?? receivedAt)
+                ? { [own.clampedMs]: receivedAt - (one.receivedAt ?? receivedAt) }
+                : {}),
+            },
+          } as const,
+        ]),
     {
       ...base,
       spanId: processId,
-      parentId: sendId,
+      parentId: receivedAt === null ? sendId : receiveId,
       topic: "process",
       kind: "consumer",
       name: `process ${one.eventType}`,
       links: one.batchLinks,
-      startMs: publishedAt,
-      endMs: Math.max(one.projectedAt, publishedAt),
+      startMs: takenAt,
+      endMs: Math.max(one.projectedAt, takenAt),
       attributes: {
         ...shared,
         [semantic.ATTR_MESSAGING_OPERATION_NAME]: "process",
         [semantic.ATTR_MESSAGING_OPERATION_TYPE]: semantic.MESSAGING_OPERATION_TYPE_VALUE_PROCESS,
         [semantic.ATTR_MESSAGING_CONSUMER_GROUP_NAME]: group,
         [semantic.ATTR_MESSAGING_BATCH_MESSAGE_COUNT]: one.batchMessages,
-        ...(one.projectedAt < publishedAt ? { [own.clampedMs]: publishedAt - one.projectedAt } : {}),
+        ...(one.projectedAt < takenAt ? { [own.clampedMs]: takenAt - one.projectedAt } : {}),
       },
     },
   ];

@@ -351,6 +351,7 @@ function toDelivery(event: TracedEvent, spanId: string, source: Source): Deliver
     offset: source.offset,
     recordedAt: event.recorded_at,
     publishedAt: source.timestampMs ?? null,
+    receivedAt: source.receivedMs ?? null,
   };
 }
 

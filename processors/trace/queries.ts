@@ -50,6 +50,7 @@ interface DeliveryColumns extends StoredRow {
   readonly kafka_offset: bigint;
   readonly recorded_at: Date;
   readonly published_at: Date | null;
+  readonly received_at: Date | null;
   readonly projected_at: Date;
   readonly batch_messages: number;
   readonly batch_id: string | null;
@@ -187,6 +188,7 @@ function toDelivered(
     offset: row.kafka_offset,
     recordedAt: row.recorded_at.getTime(),
     publishedAt: row.published_at?.getTime() ?? null,
+    receivedAt: row.received_at?.getTime() ?? null,
     projectedAt: row.projected_at.getTime(),
     batchMessages: row.batch_messages,
     batchLinks: others

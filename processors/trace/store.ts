@@ -256,6 +256,7 @@ async function saveDeliveries(
               kafka_offset: delivery.offset.toString(),
               recorded_at: toTime(delivery.recordedAt),
               published_at: delivery.publishedAt === null ? null : toTime(delivery.publishedAt),
+              received_at: delivery.receivedAt === null ? null : toTime(delivery.receivedAt),
               batch_messages: inBatch,
             },
           ],
@@ -265,10 +266,10 @@ async function saveDeliveries(
   await tx.query({
     name: "trace-save-deliveries",
     text: `INSERT INTO deliveries (tenant_id, correlation_id, event_id, event_type, span_id, depth, destination, partition,
-        kafka_offset, recorded_at, published_at, batch_messages, batch_id)
+        kafka_offset, recorded_at, published_at, received_at, batch_messages, batch_id)
       -- The subselect runs once: one id for the batch.
       SELECT tenant_id, correlation_id, event_id, event_type, span_id, depth, destination, partition,
-        kafka_offset, recorded_at, published_at, batch_messages, (SELECT gen_random_uuid())
+        kafka_offset, recorded_at, published_at, received_at, batch_messages, (SELECT gen_random_uuid())
       FROM json_populate_recordset(NULL::deliveries, $1::json) ON CONFLICT DO NOTHING`,
     values: [JSON.stringify(rows)],
   });

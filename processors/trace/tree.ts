@@ -10,6 +10,7 @@ export interface Delivered {
   readonly offset: bigint;
   readonly recordedAt: number;
   readonly publishedAt: number | null;
+  readonly receivedAt: number | null;
   readonly projectedAt: number;
   /** Messages of the batch that it was projected in. */
   readonly batchMessages: number;

@@ -83,6 +83,8 @@ export interface DeliveryRow {
   readonly recordedAt: EpochMs;
   /** The record's timestamp: when the relay sent it. Null when the log did not tell. */
   readonly publishedAt: EpochMs | null;
+  /** When the host took the record up. Null when it did not tell. */
+  readonly receivedAt: EpochMs | null;
 }
 
 /** The client's own trace, as its first event named it. */

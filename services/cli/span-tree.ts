@@ -78,15 +78,20 @@ export function renderSpanTree(tree: TraceTree): string {
 
 /** The way of an event over the bus is shown as one time at its decision; `--json` and exports have the spans. */
 function isOfBus({ topic }: TraceSpan): boolean {
-  return topic === "send" || topic === "process";
+  return topic === "send" || topic === "receive" || topic === "process";
 }
 
 /** Decision → how long its event took from its commit to its projection, and to how many others of its batch it links. */
 function toBusNotes({ spans }: TraceTree): ReadonlyMap<string, string> {
-  const sends = new Map(spans.filter(({ topic }) => topic === "send").map((one) => [one.spanId, one]));
+  const byId = new Map(spans.filter(isOfBus).map((one) => [one.spanId, one]));
+  const sendOf = (one: TraceSpan): TraceSpan | undefined => {
+    let at: TraceSpan | undefined = one;
+    while (at !== undefined && at.topic !== "send") at = byId.get(at.parentId ?? "");
+    return at;
+  };
   return new Map(
     spans.flatMap((one): [string, string][] => {
-      const send = one.topic === "process" ? sends.get(one.parentId ?? "") : undefined;
+      const send = one.topic === "process" ? sendOf(one) : undefined;
       if (send?.parentId == null) return [];
       const links = one.links.length === 0 ? "" : `, ${String(one.links.length)} linked`;
       return [[send.parentId, ` · bus ${toDuration(one.endMs - send.startMs)}${links}`]];

@@ -288,6 +288,7 @@ export class ProcessorHost {
         source: one,
         type: this.#typeOf.get(batch.topic) ?? "",
         isSchemaOverdue: () => this.#isSchemaOverdue(one),
+        receivedMs: this.#options.clock.nowMs(),
       });
       one.schemaWaitSinceMs = null;
       await this.#run(one, read, batch.lastOffset + 1n, control);

@@ -44,6 +44,8 @@ export interface ReadContext {
   readonly type: string;
   /** Whether a schema id that nobody knows has been unknown for so long that it counts as poison. */
   readonly isSchemaOverdue: (record: LogRecord) => boolean;
+  /** When the records were taken up from the log; absent: they come from elsewhere. */
+  readonly receivedMs?: number;
 }
 
 /** Reads and projects records in order. A fault that is not a record's own (registry away) is thrown: none of them can go on. */
@@ -92,7 +94,8 @@ function toRead(record: LogRecord, event: Envelope, context: ReadContext): ReadR
   try {
     const { topic, partition } = context.source;
     const { offset, timestampMs } = record;
-    const changes = context.processor.project(event, { topic, partition, offset, timestampMs });
+    const { receivedMs } = context;
+    const changes = context.processor.project(event, { topic, partition, offset, timestampMs, receivedMs });
     return { kind: "event", record, eventUuid, changes, thrown: null };
   } catch (error) {
     // One event's own: it is set aside without another run of the batch.

@@ -117,7 +117,9 @@ function expectedOf(history: TraceHistory): Set<string> {
     const { decision_id: decisionId } = event.redacted_summary as { readonly decision_id: string };
     const send = idOf(JSON.stringify(["send", uuid]));
     edges.add(`${send} < ${idOf(JSON.stringify(["decision", decisionId]))}`);
-    edges.add(`${idOf(JSON.stringify(["process", uuid]))} < ${send}`);
+    const receive = idOf(JSON.stringify(["receive", uuid]));
+    edges.add(`${receive} < ${send}`);
+    edges.add(`${idOf(JSON.stringify(["process", uuid]))} < ${receive}`);
   }
   return edges;
 }
