@@ -31,9 +31,9 @@ check: setup ## types, lint, format, imports, words, generated files, unused cod
 test: setup build ## every test that fits in CI, on real servers
 	@node test/house/run-tests.mjs unit servers
 
-test-faults: setup ## kill, delay, cut and restart things (minutes)
+test-faults: setup ## kill, delay, cut and restart things, with a ledger (20 minutes); NAME=broker-reset picks cells, REPS=1 rounds
 	@node node_modules/typescript/bin/tsc -p tsconfig.bench.json
-	@node test/house/run-tests.mjs faults
+	@FABRIC_TEST_FAULT_REPS=$(or $(REPS),3) node test/house/run-tests.mjs faults $(if $(NAME),--testNamePattern=$(NAME))
 
 test-histories: setup ## 200 random histories through real servers, against clean runs (half an hour); SEEDS=17 or 1-50 picks some
 	@FABRIC_TEST_HISTORY_SEEDS=$(or $(SEEDS),1-200) node test/house/run-tests.mjs histories

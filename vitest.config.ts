@@ -23,6 +23,8 @@ const onServers = {
 export default defineConfig({
   test: {
     passWithNoTests: true,
+    // Cells of the fault suite mostly wait; more of them at once would measure each other.
+    maxConcurrency: 3,
     // Ends test workers that hang on an open handle, so that a leak is a failure and not a stuck run.
     teardownTimeout: 60_000,
     projects: [
@@ -50,6 +52,8 @@ export default defineConfig({
           name: "faults",
           include: ["test/fault/**/*.test.ts"],
           ...onServers,
+          // After the servers are down the cells of the run are put into one table.
+          globalSetup: ["test/harness/fault-table.ts", ...onServers.globalSetup],
           testTimeout: 180_000,
           // A fault test restarts the servers that the others use: one file at a time.
           maxWorkers: 1,

@@ -8,14 +8,9 @@ import { systemClock } from "../platform/clock.ts";
 import { reportReader } from "../platform/contract-tables.ts";
 import { openTenantKeys } from "../platform/vault-seal.ts";
 import { loadKekFile } from "../vault/kek-file.ts";
+import { hostPool, hostSessionTimeoutMs } from "./service-pools.ts";
 import type { RunningService, Surroundings } from "./wiring.ts";
 import { codecWhenRegistered, kafkaEndpoint, registryOf, serviceDatabase } from "./wiring.ts";
-
-/** Six partitions a topic and a few topics at once; more only queues in Postgres. */
-const hostConnections = 8;
-
-/** A host that was killed is missed after this; then its partitions move. Heartbeats go out three times in it. */
-const sessionTimeoutMs = 10_000;
 
 /** Old counts of the breaker are taken away this often. */
 const pruneEveryMs = 10 * 60_000;
@@ -31,11 +26,7 @@ export async function startProcessors(
   const kek = await loadKekFile(
     requireSetting(config.kekFile, "FABRIC_KEK_FILE", "letters are sealed under the key-encryption key"),
   );
-  const database = serviceDatabase(config, "host", {
-    maxConnections: hostConnections,
-    // In its own transactions each processor's schema comes first.
-    searchPath: ["host"],
-  });
+  const database = serviceDatabase(config, "host", hostPool);
   const registry = registryOf(config);
   const codec = await codecWhenRegistered(database, registry, log, signal);
   await checkProcessorSchemas(
@@ -63,7 +54,7 @@ export async function startProcessors(
     environment: config.environment,
     topicPrefix: config.kafka.topicPrefix,
     groupPrefix: config.kafka.topicPrefix,
-    sessionTimeoutMs,
+    sessionTimeoutMs: hostSessionTimeoutMs,
   });
   const pruning = setInterval(() => {
     if (!processors.some(({ name }) => name === "breaker")) return;

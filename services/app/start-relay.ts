@@ -1,17 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { createRelay } from "../outbox/relay.ts";
 import { createKafkaProducer } from "../platform/kafka-producer.ts";
+import { relayPool } from "./service-pools.ts";
 import type { RunningService, Surroundings } from "./wiring.ts";
 import { kafkaEndpoint, serviceDatabase } from "./wiring.ts";
-
-/** Reading ahead, deleting behind, renewing leases, marking, measuring: at most these at once. */
-const relayConnections = 5;
 
 /** Starts one relay; `fatal` hears of an end that nobody asked for. */
 export function startRelay(around: Surroundings, fatal: (error: unknown) => void): RunningService {
   const { config } = around;
   const log = around.log.child({ service: "relay" });
-  const database = serviceDatabase(config, "relay", { maxConnections: relayConnections });
+  const database = serviceDatabase(config, "relay", relayPool);
   const relay = createRelay({
     database,
     producerFactory: () => createKafkaProducer({ ...kafkaEndpoint(config, "fabric-relay"), log }),

@@ -1,4 +1,5 @@
 import { Fault } from "../../schemas/faults.ts";
+import type { BrokerRoute } from "./kafka-connection.ts";
 import { openKafka } from "./kafka-connection.ts";
 import { openSeed } from "./kafka-seed.ts";
 import { askTopicIds } from "./kafka-topic-ids.ts";
@@ -37,8 +38,9 @@ const metadataTimeoutMs = 8_000;
 export function createKafkaOffsets(options: {
   readonly endpoint: KafkaEndpoint;
   readonly log: Log;
+  readonly route?: BrokerRoute;
 }): LogLookupPort {
-  const admin = openKafka(options.endpoint, options.log).admin({
+  const admin = openKafka(options.endpoint, options.log, options.route).admin({
     retry: { retries: 2, initialRetryTime: 100 },
   });
   let connected: Promise<void> | null = null;

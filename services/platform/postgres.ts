@@ -48,6 +48,8 @@ export interface DatabaseOptions {
   readonly queryTimeoutMs?: number;
   /** Longest wait for a connection, new or from the pool. */
   readonly connectTimeoutMs?: number;
+  /** The server ends a session that says nothing for so long inside a transaction, and lets go of what it locked. */
+  readonly idleTransactionMs?: number;
   readonly searchPath?: readonly string[];
   /**
    * For pools whose statements find few rows by key. One plan by indexes for all parameters, whatever the tables hold:
@@ -91,6 +93,18 @@ export function openDatabase(options: DatabaseOptions): Database {
   const pool = new pg.Pool({ ...connection, max: options.maxConnections ?? 8, idleTimeoutMillis: 30_000 });
   // An idle connection that breaks is dropped by the pool; its next user gets a new one, and any error there.
   pool.on("error", () => undefined);
+  // INVARIANT: a connection that was open when another one fell silent is not used again: it would cost its own wait
+  // (test/integration/postgres.test.ts "takes no connection from before a silence").
+  let silences = 0;
+  const openedAfter = new WeakMap<pg.PoolClient, number>();
+  pool.on("connect", (client) => openedAfter.set(client, silences));
+  async function connect(): Promise<pg.PoolClient> {
+    for (;;) {
+      const client = await pool.connect();
+      if (openedAfter.get(client) === silences) return client;
+      client.release(true);
+    }
+  }
   // A server that ends tells each connection so, also one that is just being handed out or put away, when the pool does
   // not listen; without a listener the process would end. Whoever uses the connection is told by the next answer.
   pool.on("connect", (client) => client.on("error", () => undefined));
@@ -98,7 +112,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   async function withClient<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     let client: pg.PoolClient;
     try {
-      client = await pool.connect();
+      client = await connect();
     } catch (error) {
       throw toDatabaseFault(error);
     }
@@ -109,6 +123,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       // INVARIANT: a client that timed out or lost its server never goes back to the pool
       // (test/integration/postgres.test.ts "gives ten quick answers after a query that timed out").
       broken = error instanceof RollbackLost || !isServerError(error);
+      if (isSilence(error instanceof RollbackLost ? error.work : error)) silences += 1;
       throw error instanceof RollbackLost ? error.work : error;
     } finally {
       client.release(broken);
@@ -127,6 +142,8 @@ export function openDatabase(options: DatabaseOptions): Database {
           await run(client, "COMMIT");
           return result;
         } catch (error) {
+          // Over a connection that is lost it would wait for an answer once more: the session ends, and that undoes it.
+          if (!isServerError(error)) throw new RollbackLost(error, error);
           // Without an answer to the ROLLBACK the session's state is unknown, whatever the work failed of.
           await client.query("ROLLBACK").catch((lost: unknown) => {
             throw new RollbackLost(error, lost);
@@ -162,11 +179,21 @@ async function run<R>(
 }
 
 /**
+ * Between two statements of a transaction our code computes for milliseconds. A server that lost its client without a word
+ * would keep that transaction's locks until the network's own patience ends, which is hours.
+ */
+const defaultIdleTransactionMs = 15_000;
+
+/**
  * Just-in-time compilation is off: it takes up to a second on a plan that looks dear, and every statement of a service is
  * short, or sets of rows through indexes.
  */
-function toServerOptions({ searchPath, findsByKey = false }: DatabaseOptions): string {
-  const options = ["-c jit=off"];
+function toServerOptions({
+  searchPath,
+  findsByKey = false,
+  idleTransactionMs = defaultIdleTransactionMs,
+}: DatabaseOptions): string {
+  const options = ["-c jit=off", `-c idle_in_transaction_session_timeout=${idleTransactionMs}`];
   if (findsByKey)
     options.push(
       "-c plan_cache_mode=force_generic_plan",
@@ -187,9 +214,17 @@ function isServerError(error: unknown): boolean {
   return !endsConnection(cause.code ?? "");
 }
 
-/** SQLSTATE classes after which the session is gone or going: connection exception, operator intervention. */
+/** Whether no answer came in time, as the client says it: the other end may be gone without a word. */
+function isSilence(error: unknown): boolean {
+  const cause = error instanceof Fault ? error.cause : error;
+  return cause instanceof Error && cause.message === "Query read timeout";
+}
+
+/** SQLSTATE classes after which the session is gone or going: connection exception, operator intervention, its own idleness. */
 function endsConnection(sqlState: string): boolean {
-  return sqlState.startsWith("08") || (sqlState.startsWith("57P") && sqlState !== "57P05");
+  return (
+    sqlState === "25P03" || sqlState.startsWith("08") || (sqlState.startsWith("57P") && sqlState !== "57P05")
+  );
 }
 
 /**

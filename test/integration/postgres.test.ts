@@ -7,6 +7,7 @@ import type { Database } from "../../services/platform/postgres.ts";
 import { createTestDatabase } from "../harness/database.ts";
 import type { TestDatabase } from "../harness/database.ts";
 import { eventually } from "../harness/eventually.ts";
+import { startFaultLink } from "../harness/fault-link.ts";
 import { startTcpProxy } from "../harness/tcp-proxy.ts";
 
 let test: TestDatabase;
@@ -48,6 +49,62 @@ describe("the Postgres pool", () => {
       Array.from({ length: 10 }, () => pool.query<{ one: number }>("SELECT 1 AS one")),
     );
     expect(answers.map((answer) => answer.rows[0]?.one)).toEqual(Array(10).fill(1));
+  });
+
+  // Four connections that a router forgot: each would cost its user a wait of its own.
+  it("takes no connection from before a silence", async () => {
+    const address = new URL(test.url);
+    const link = await startFaultLink({ host: address.hostname, port: Number(address.port) });
+    address.host = `${link.host}:${String(link.port)}`;
+    const pool = openDatabase({
+      url: address.href,
+      applicationName: "postgres-test",
+      maxConnections: 4,
+      queryTimeoutMs: 500,
+    });
+    try {
+      await Promise.all([1, 2, 3, 4].map(() => pool.query("SELECT pg_sleep(0.1)")));
+      await link.begin({ kind: "black-hole" });
+      const lost = await pool.transaction((tx) => tx.query("SELECT 1")).catch(codeOf);
+      expect(lost).toBe("DATABASE_UNAVAILABLE");
+      // All four meet the fault: what they had been given back with is not known to be alive.
+      await link.end();
+      for (let one = 0; one < 6; one += 1) await pool.query("SELECT 1");
+    } finally {
+      await pool.end();
+      await link.close();
+    }
+  });
+
+  // The server was not told that its client is gone, and would keep the lock for as long as TCP is patient.
+  it("lets go of what a transaction locked whose connection fell silent", async () => {
+    const address = new URL(test.url);
+    const link = await startFaultLink({ host: address.hostname, port: Number(address.port) });
+    address.host = `${link.host}:${String(link.port)}`;
+    const silent = openDatabase({
+      url: address.href,
+      applicationName: "postgres-test",
+      queryTimeoutMs: 500,
+      idleTransactionMs: 1_000,
+    });
+    const other = database();
+    try {
+      await other.query("CREATE TABLE locked AS SELECT 1 AS n");
+      const lost = await silent
+        .transaction(async (tx) => {
+          await tx.query("UPDATE locked SET n = 2");
+          await link.begin({ kind: "half-open" });
+          await tx.query("SELECT 1");
+        })
+        .catch(codeOf);
+      expect(lost).toBe("DATABASE_UNAVAILABLE");
+      const { rowCount } = await other.query("UPDATE locked SET n = 3");
+      expect(rowCount).toBe(1);
+    } finally {
+      await link.end();
+      await silent.end();
+      await link.close();
+    }
   });
 
   it("refuses instead of hanging when every connection is in a transaction", async () => {
