@@ -26,7 +26,10 @@ export const projections: Readonly<Record<string, readonly DumpTable[]>> = {
     {
       table: "deliveries",
       orderBy: "tenant_id, correlation_id, event_id",
-      without: ["destination", "partition", "kafka_offset", "published_at", "projected_at", "batch_messages"],
+      without: [
+        ...["destination", "partition", "kafka_offset", "published_at", "received_at", "projected_at"],
+        ...["batch_messages", "batch_id"],
+      ],
     },
   ],
 };
