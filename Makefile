@@ -5,7 +5,7 @@ MAKEFLAGS += --no-print-directory
 FABRIC := node dist/services/app/main.js
 LOCK_STAMP := node_modules/.lock-digest
 
-.PHONY: help setup build check test demo up down status bench test-faults test-histories test-otel test-runtimes format generate clean
+.PHONY: help setup build check test demo up down status bench test-faults test-histories test-otel test-runtimes record-runtime format generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -43,6 +43,11 @@ test-otel: setup build ## spans read back from a real Jaeger, which Go builds on
 
 test-runtimes: setup ## the real clients against the real gate (installs them once, 0.5 GB each; minutes); NAME=codex picks some
 	@FABRIC_TEST_RUNTIMES="$(NAME)" node test/house/run-tests.mjs runtimes
+
+record-runtime: setup ## what a client's hooks send, beside the corpus: NAME=codex, VERSION=0.171.0 for another version than the pinned one
+	@node node_modules/typescript/bin/tsc -p tsconfig.bench.json
+	@node deploy/copy-assets.mjs
+	@node dist/test/bench/record-runtime.js $(NAME) $(VERSION)
 
 demo: build ## the story on real parts; ONCE=1 ends after it
 	@$(FABRIC) demo $(if $(filter 1 yes true,$(ONCE)),--once)

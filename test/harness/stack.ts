@@ -5,8 +5,8 @@ import { upStack } from "../../services/stack/stack.ts";
 import type { StackEndpoints } from "../../services/stack/stack.ts";
 import { containerStack } from "./containers.ts";
 
-/** The project folder. */
-export const projectDir = fileURLToPath(new URL("../../", import.meta.url)).replace(/\/$/, "");
+/** The project folder, also for code that was compiled into its dist/. */
+export const projectDir = fileURLToPath(new URL("../../", import.meta.url)).replace(/(\/dist)?\/$/, "");
 
 /** Servers that a CI names in place of ours; the database address is a superuser's. */
 const namedEndpoints = (): Partial<StackEndpoints> => {

@@ -17,6 +17,7 @@ import type {
   HookForm,
   RuntimeRoom,
 } from "../../services/platform/runtime-room.ts";
+import { projectDir } from "../harness/stack.ts";
 import type { CachedClient } from "./client-cache.ts";
 
 /** One run of a client in an empty home of its own. */
@@ -46,7 +47,9 @@ export interface RuntimeRig {
   close(): void;
 }
 
-const runTimeoutMs = 120_000;
+const runTimeoutMs = 240_000;
+/** Clients on Node compile themselves at each start in an empty home, which takes longer than all the rest. */
+const compileCache = join(projectDir, ".fabric", "clients", "compile-cache");
 
 /** Runs a room's real client, with its hooks installed as `fabric install` does it. */
 export function createRuntimeRig(room: RuntimeRoom, client: CachedClient): RuntimeRig {
@@ -91,6 +94,7 @@ export function createRuntimeRig(room: RuntimeRoom, client: CachedClient): Runti
         workspace,
         script: options.script,
         timeoutMs: options.timeoutMs ?? runTimeoutMs,
+        env: { NODE_COMPILE_CACHE: compileCache },
       });
       return { ...outcome, home, workspace };
     },

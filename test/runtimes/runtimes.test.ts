@@ -32,7 +32,7 @@ beforeAll(async () => {
   const tools = givenBundle().get("tools.yaml") ?? "";
   const policyWith = (more: readonly string[]): ReturnType<typeof workPolicy> =>
     workPolicy({
-      "tools.yaml": `${tools}${listed(["agent.spawn", ...more])}`,
+      "tools.yaml": `${tools}${listed(["agent.spawn", "tool.search", ...more])}`,
       "rewrites.yaml": `rules:
   - id: rewrite.other-file
     when: { signals_any: [work.rewrite] }
@@ -58,8 +58,12 @@ const rooms = [...runtimeRooms.values()].filter(
   ({ adapter }) => wanted.length === 0 || wanted.includes(adapter.runtime),
 );
 
+/** A client that starts slowly on a busy machine, several times in one test, is no failure. */
+const testTimeoutMs = 1_200_000;
+
 describe.each(rooms.map((room) => [room.adapter.runtime, room] as const))(
   "%s",
+  { timeout: testTimeoutMs },
   (runtime, room: RuntimeRoom) => {
     let rig: RuntimeRig;
     let prover: Prover;

@@ -1,4 +1,10 @@
-import type { Behaviour, Bypass, HookForm, RuntimeRoom } from "../../services/platform/runtime-room.ts";
+import type {
+  Behaviour,
+  Bypass,
+  HookForm,
+  RuntimeRoom,
+  ScriptedCall,
+} from "../../services/platform/runtime-room.ts";
 import type { ModelScript, ScriptedTurn } from "../../services/doctor/scripted-model.ts";
 import { promptFor } from "../../services/doctor/scripted-model.ts";
 
@@ -19,8 +25,38 @@ export interface Scenario {
   readonly bypass: Bypass | null;
 }
 
-/** How long the parent waits for a child that runs in the background. */
-const childMs = 3_000;
+/** How long the parent waits for a child that runs in the background, at most. */
+const childMaxMs = 30_000;
+const lookMs = 100;
+
+/** A child whose first call is denied; the parent does not end before it, where it runs in the background. */
+function childScript(
+  shell: RuntimeRoom["drive"]["tools"]["shell"],
+  subagent: (prompt: string) => ScriptedCall,
+): ModelScript {
+  let ended = 0;
+  let waitedFor = 0;
+  return {
+    main: [
+      { calls: [shell("echo hi > parent.txt")] },
+      { calls: [subagent(promptFor("child"))] },
+      {
+        async before() {
+          waitedFor += 1;
+          const deadlineMs = Date.now() + childMaxMs;
+          while (ended < waitedFor && Date.now() < deadlineMs)
+            await new Promise((done) => setTimeout(done, lookMs));
+        },
+        text: "done",
+      },
+    ],
+    child: [
+      { calls: [shell(deniedCommand("child-denied.txt"))] },
+      { calls: [shell("echo hi > child.txt")] },
+      { before: () => Promise.resolve((ended += 1)), text: "done" },
+    ],
+  };
+}
 const denial = /STATIC_DENY/;
 
 /** The scenario of a behaviour, the same for all clients but for their tools' names; null: this client has no such tool. */
@@ -74,16 +110,7 @@ export function scenarioOf(behaviour: Behaviour, room: RuntimeRoom, form: HookFo
     case "subagent":
       if (subagent === undefined) return null;
       return {
-        script: {
-          main: [
-            { calls: [subagent(promptFor("child"))] },
-            {
-              before: () => new Promise((done) => setTimeout(done, childMs)),
-              calls: [shell("echo hi > parent.txt")],
-            },
-          ],
-          child: [turn(deniedCommand("child-denied.txt")), turn("echo hi > child.txt")],
-        },
+        script: childScript(shell, subagent),
         leaves: ["child.txt", "parent.txt"],
         stopped: ["child-denied.txt"],
         tells: denial,

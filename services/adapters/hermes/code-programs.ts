@@ -39,12 +39,12 @@ export const programLimits: Readonly<Record<`bypass_${string}`, Limit>> = {
     mitigation:
       "no bundle that ships lists `code.run`, so it is denied; who allows it gives the client a sandbox",
     attempt: {
-      setting: "`code_execution.mode: strict`: the program gets a folder of its own, and no other limit",
+      setting: "`agent.disabled_toolsets: [code_execution]`: the model has no such tool",
       helps: true,
       async change(start, { home }) {
         const path = `${home}/.hermes/config.yaml`;
         const settings = parse(await readFile(path, "utf8")) as Record<string, unknown>;
-        await writeFile(path, stringify({ ...settings, code_execution: { mode: "strict" } }));
+        await writeFile(path, stringify({ ...settings, agent: { disabled_toolsets: ["code_execution"] } }));
         return start;
       },
     },

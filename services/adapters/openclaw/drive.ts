@@ -72,7 +72,11 @@ export const drive: ClientDrive = {
   tools: {
     shell: (command) => ({ name: "exec", input: { command } }),
     write: (path, content) => ({ name: "write", input: { path, content } }),
-    subagent: (prompt) => ({ name: "sessions_spawn", input: { task: prompt } }),
+    // The client offers most of its tools through a search; this one only in a gateway.
+    subagent: (prompt) => ({
+      name: "tool_call",
+      input: { id: "sessions_spawn", args: { task: prompt } },
+    }),
   },
   prepare,
   prepareForSubagent: async (run) => toGatewayStart(await prepare(run), run),

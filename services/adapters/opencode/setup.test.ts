@@ -66,6 +66,20 @@ describe("the installation in OpenCode", () => {
     expect(found(JSON.stringify({ plugin: ["earlier", entry] }))).toEqual([]);
   });
 
+  it("refuses a person's own commands, which nothing can judge, and finds it when somebody lets them run", () => {
+    const installed = edit("fabric.json").toInstalled(null);
+    expect(JSON.parse(installed)).toMatchObject({ user_shell: "refuse" });
+    const found = (settings: string): string =>
+      room.setup
+        .findOpenings((path) => {
+          if (path === config) return JSON.stringify({ plugin: [entry] });
+          return path.endsWith("/fabric.json") ? settings : null;
+        }, target)
+        .join();
+    expect(found(installed)).toBe("");
+    expect(found(installed.replace("refuse", "allow"))).toContain("runs unseen");
+  });
+
   it("refuses a version that nobody recorded", () => {
     expect(room.setup.refuse("1.17.9", "plugin")).toContain("never recorded");
     expect(room.setup.refuse("1.18.33", "plugin")).toBeNull();
