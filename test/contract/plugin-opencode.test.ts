@@ -191,7 +191,10 @@ describe("the plugin inside OpenCode", () => {
     await hooks["chat.message"]?.({ sessionID: "ses_1" }, {});
     await hooks["event"]?.({ event: { type: "session.created", properties: null } });
     await hooks["event"]?.({});
-    await hooks["shell.env"]?.({ cwd: "/w", sessionID: "ses_1", callID: "call_9" });
+    // As it is installed a person's own command is told, and refused: nothing sees what it is.
+    await expect(hooks["shell.env"]?.({ cwd: "/w", sessionID: "ses_1", callID: "call_9" })).rejects.toThrow(
+      "USER_SHELL_REFUSED",
+    );
     await hooks["dispose"]?.({});
   });
 });

@@ -3,7 +3,7 @@
 //   node hook.mjs gate|observe HASH [FOLDER]
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const [mode, hash = "", given] = process.argv.slice(2);
@@ -12,6 +12,7 @@ const spool = `${dir}/spool`;
 const spoolMaxFiles = 500;
 const spoolMaxBytes = 16 * 2 ** 20;
 const drainMaxFiles = 20;
+const leftBehindMs = 120_000;
 const shimForm = "text/x-fabric-hook";
 const ticketLine = "fabric 0 ticket\n";
 const pollMs = 1_000;
@@ -108,24 +109,41 @@ async function gate() {
   if (!answer(reply)) refuse("what answered is not the policy gate");
 }
 
+/** Whether the gate took what was told. One that does not know who speaks took nothing: a token is renewed, a report is not. */
+const isTaken = (reply) => /^fabric (?!2\n(?:TOKEN|ROLE|TENANT)_)/.test(reply ?? "");
+
 const waiting = () =>
   readdirSync(spool)
     .filter((name) => name.endsWith(".json"))
     .sort();
 
-function keep(body) {
+function keep(file) {
   const files = waiting();
-  const bytes = files.reduce((sum, name) => sum + statSync(`${spool}/${name}`).size, 0);
-  if (files.length >= spoolMaxFiles || bytes + body.length > spoolMaxBytes) {
+  const bytes = [...files, basename(file)].reduce((sum, name) => sum + statSync(`${spool}/${name}`).size, 0);
+  if (files.length >= spoolMaxFiles || bytes > spoolMaxBytes) {
+    rmSync(file);
     writeFileSync(`${spool}/lost`, "lost\n", { flag: "a", mode: 0o600 });
     return;
   }
-  const name = `${spool}/${Math.floor(Date.now() / 1000)}-${process.pid}`;
-  writeFileSync(name, body, { mode: 0o600 });
-  renameSync(name, `${name}.json`);
+  renameSync(file, `${spool}/${Math.floor(Date.now() / 1000)}-${process.pid}.json`);
+}
+
+/** What a hook that was killed was about to send, and its mark. */
+function adoptLeft() {
+  for (const name of readdirSync(spool)) {
+    const path = `${spool}/${name}`;
+    if (!name.startsWith(".") || Date.now() - statSync(path).mtimeMs < leftBehindMs) continue;
+    if (name === ".draining") rmSync(path, { recursive: true });
+    else if (name.startsWith(".new-")) renameSync(path, `${spool}/0-${name.slice(5)}.json`);
+  }
 }
 
 async function drain(settings) {
+  try {
+    adoptLeft();
+  } catch {
+    // Another hook was quicker.
+  }
   const files = waiting().slice(0, drainMaxFiles);
   if (files.length === 0) return;
   try {
@@ -136,7 +154,7 @@ async function drain(settings) {
   try {
     for (const name of files) {
       const reply = await send(settings, settings.observeS, readFileSync(`${spool}/${name}`));
-      if (!reply?.startsWith("fabric ")) break;
+      if (!isTaken(reply)) break;
       rmSync(`${spool}/${name}`);
     }
   } finally {
@@ -147,9 +165,13 @@ async function drain(settings) {
 async function observe() {
   const body = await readBody();
   mkdirSync(spool, { recursive: true, mode: 0o700 });
+  // On disk before it is sent, so that a hook that is killed loses nothing.
+  const file = `${spool}/.new-${process.pid}`;
+  writeFileSync(file, body, { mode: 0o600 });
   const settings = readSettings();
   const reply = settings && (await send(settings, settings.observeS, body));
-  if (!reply?.startsWith("fabric ")) return keep(body);
+  if (!isTaken(reply)) return keep(file);
+  rmSync(file);
   answer(reply);
   process.exitCode = 0;
   await drain(settings);

@@ -88,6 +88,15 @@ ask_and_wait() {
   done
 }
 
+# Whether the gate took what was told. One that does not know who speaks took nothing: a token is renewed, a report is not.
+taken() {
+  case $sent$reply in
+    "0fabric 2$newline"TOKEN_* | "0fabric 2$newline"ROLE_* | "0fabric 2$newline"TENANT_*) return 1 ;;
+    '0fabric '*) return 0 ;;
+  esac
+  return 1
+}
+
 # What waits goes first-in first-out; one hook at a time, and only after the gate took something.
 drain() {
   # One that was killed left its mark, and perhaps the payload that it was about to send.
@@ -99,7 +108,8 @@ drain() {
     [ -f "$waiting" ] && [ "$left" -gt 0 ] || break
     left=$((left - 1))
     send "$waiting" "$observe_s"
-    case $sent$reply in '0fabric '*) rm -f "$waiting" ;; *) break ;; esac
+    taken || break
+    rm -f "$waiting"
   done
   rmdir "$spool/.draining"
 }
@@ -122,16 +132,14 @@ observe() {
   cat >"$body" || exit 0
   if read_settings; then
     send "$body" "$observe_s"
-    case $sent$reply in
-      '0fabric '*)
-        rm -f "$body"
-        said=$reply
-        set -- "$spool"/*.json
-        [ -f "$1" ] && drain
-        case $said in "fabric 0$newline"*) printf '%s\n' "${said#*"$newline"}" ;; esac
-        exit 0
-        ;;
-    esac
+    if taken; then
+      rm -f "$body"
+      said=$reply
+      set -- "$spool"/*.json
+      [ -f "$1" ] && drain
+      case $said in "fabric 0$newline"*) printf '%s\n' "${said#*"$newline"}" ;; esac
+      exit 0
+    fi
   fi
   keep
   exit 0

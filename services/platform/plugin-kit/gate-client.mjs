@@ -1,8 +1,17 @@
 // Asks the gate from inside a runtime. Dependency-free and small: it runs in somebody else's process. Whatever goes wrong
 // in front of a tool is a no, and nothing here throws. `fabric.json` beside the plugin says where the gate is.
 import { createHash, randomBytes } from "node:crypto";
-import { appendFileSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
+import {
+  appendFileSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
 
 const defaults = {
   deadline_ms: 2_000,
@@ -15,6 +24,10 @@ const defaults = {
 const answerMaxChars = 16 * 1024 * 1024;
 /** Reports that wait for an earlier one; past it they go to the spool. */
 const waitingMax = 512;
+/** A process that took the spool and is this long silent is gone; another one delivers what it left. */
+const leftBehindMs = 60_000;
+/** The gate answers a hook in its own form, also where it does not know who speaks: nothing was taken then. */
+const notKnown = /"reason":"(?:TOKEN|ROLE|TENANT)_/;
 const ownFiles = /\.(?:m?js|json|ya?ml|py)$/;
 
 /** A no that says what is wrong and what to do. */
@@ -86,6 +99,7 @@ export function openGate({ runtime, version, folder }) {
   const spool = configuration?.spool_file;
   let tail = Promise.resolve();
   let waiting = 0;
+  let drains = 0;
   let lost = 0;
 
   async function post(payload, limitMs) {
@@ -166,7 +180,12 @@ export function openGate({ runtime, version, folder }) {
 
   async function deliver(payload) {
     try {
-      const { status } = await post(payload, configuration.observe_deadline_ms);
+      const { status, text } = await post(payload, configuration.observe_deadline_ms);
+      if (notKnown.test(text)) {
+        // A token is renewed, a report is not.
+        keep(payload);
+        return;
+      }
       if (status < 400) return;
       // A body that is refused is refused again; a server that is ill is not.
       if (status < 500 && status !== 408 && status !== 429 && status !== 401 && status !== 403) lost += 1;
@@ -176,20 +195,33 @@ export function openGate({ runtime, version, folder }) {
     }
   }
 
-  function hasSpooled() {
-    if (spool === undefined) return false;
+  function spooledBytes() {
     try {
-      return statSync(spool).size > 0;
+      return spool === undefined ? 0 : statSync(spool).size;
     } catch {
-      return false;
+      return 0;
     }
   }
+
+  /** Files of processes that ended while they delivered. */
+  function leftBehind() {
+    try {
+      const folder = dirname(spool);
+      return readdirSync(folder)
+        .filter((name) => name.startsWith(`${basename(spool)}.`))
+        .map((name) => join(folder, name))
+        .filter((path) => Date.now() - statSync(path).mtimeMs > leftBehindMs);
+    } catch {
+      return [];
+    }
+  }
+
+  const hasSpooled = () => spool !== undefined && (spooledBytes() > 0 || leftBehind().length > 0);
 
   function keep(payload) {
     try {
       const line = `${JSON.stringify(payload)}\n`;
-      const size = hasSpooled() ? statSync(spool).size : 0;
-      if (spool === undefined || size + Buffer.byteLength(line) > configuration.spool_max_bytes) {
+      if (spool === undefined || spooledBytes() + Buffer.byteLength(line) > configuration.spool_max_bytes) {
         lost += 1;
         return;
       }
@@ -200,17 +232,36 @@ export function openGate({ runtime, version, folder }) {
     }
   }
 
-  /** Sends what the spool holds; false: some of it is still there. */
+  /** Takes a file out of everybody else's sight, so that two processes do not send the same; false: another one has it. */
+  function take(path, taken) {
+    try {
+      renameSync(path, taken);
+      // The age of a taken file is how long its process is silent.
+      utimesSync(taken, new Date(), new Date());
+      return true;
+    } catch (error) {
+      if (error.code === "ENOENT") return false;
+      throw error;
+    }
+  }
+
+  /** Sends what the spool holds, and what others left; false: some of it is still there. */
   async function drain() {
-    // Renamed first, so that two processes do not send the same.
-    const taken = `${spool}.${instance}`;
-    renameSync(spool, taken);
+    let isWhole = true;
+    for (const path of [...leftBehind(), spool])
+      isWhole = (await drainFile(path, `${spool}.${instance}.${(drains += 1)}`)) && isWhole;
+    return isWhole;
+  }
+
+  async function drainFile(path, taken) {
+    if (!take(path, taken)) return true;
     const lines = readFileSync(taken, "utf8").split("\n").filter(isText);
     let sent = 0;
     try {
       for (const line of lines) {
-        const { status } = await post(JSON.parse(line), configuration.deadline_ms);
+        const { status, text } = await post(JSON.parse(line), configuration.deadline_ms);
         if (status >= 500 || status === 401 || status === 403 || status === 429) break;
+        if (notKnown.test(text)) break;
         if (status >= 400) lost += 1;
         sent += 1;
       }

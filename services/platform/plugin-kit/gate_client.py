@@ -6,8 +6,10 @@ import http.client
 import json
 import os
 import queue
+import re
 import secrets
 import threading
+import time
 import time
 import urllib.parse
 from pathlib import Path
@@ -20,6 +22,10 @@ DEFAULTS = {
     "approval_poll_ms": 1_000,
 }
 OWN_FILES = {".py", ".json", ".yaml"}
+# A process that took the spool and is this long silent is gone; another one delivers what it left.
+LEFT_BEHIND_S = 60
+# The gate answers a hook in its own form, also where it does not know who speaks: nothing was taken then.
+NOT_KNOWN = re.compile(rb'"reason":\s*"(?:TOKEN|ROLE|TENANT)_')
 ANSWER_MAX_BYTES = 16 * 1024 * 1024
 
 
@@ -169,9 +175,9 @@ class Gate:
 
     def _deliver(self, text):
         try:
-            status, _ = self._post(text, self.configuration["observe_deadline_ms"])
-            if status >= 500 or status in (401, 403, 408, 429):
-                self._keep(text)
+            status, answer = self._post(text, self.configuration["observe_deadline_ms"])
+            if status >= 500 or status in (401, 403, 408, 429) or NOT_KNOWN.search(answer):
+                self._keep(text)  # A token is renewed, a report is not.
             elif status >= 400:
                 self.lost += 1  # A body that is refused is refused again.
         except Exception:
@@ -214,19 +220,30 @@ class Gate:
         named = self.configuration.get("spool_file")
         return None if named is None else Path(named)
 
-    def _has_spooled(self):
-        spool = self._spool()
+    def _spooled_bytes(self):
         try:
-            return spool is not None and spool.stat().st_size > 0
+            spool = self._spool()
+            return 0 if spool is None else spool.stat().st_size
         except OSError:
-            return False
+            return 0
+
+    def _left_behind(self):
+        """Files of processes that ended while they delivered."""
+        try:
+            spool, now = self._spool(), time.time()
+            found = spool.parent.glob(f"{spool.name}.*")
+            return [one for one in found if now - one.stat().st_mtime > LEFT_BEHIND_S]
+        except (OSError, AttributeError):
+            return []
+
+    def _has_spooled(self):
+        return self._spooled_bytes() > 0 or len(self._left_behind()) > 0
 
     def _keep(self, text):
         try:
             spool = self._spool()
-            size = spool.stat().st_size if self._has_spooled() else 0
             line = text.encode() + b"\n"
-            if spool is None or size + len(line) > self.configuration["spool_max_bytes"]:
+            if spool is None or self._spooled_bytes() + len(line) > self.configuration["spool_max_bytes"]:
                 self.lost += 1
                 return
             spool.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -239,27 +256,32 @@ class Gate:
             self.lost += 1
 
     def _drain(self):
-        """Sends what the spool holds; False: some of it is still there."""
+        """Sends what the spool holds, and what others left; False: some of it is still there."""
         with self._lock:
-            spool = self._spool()
-            # Renamed first, so that two processes do not send the same.
-            taken = spool.with_name(f"{spool.name}.{self.instance}")
-            try:
-                spool.rename(taken)
-            except FileNotFoundError:
-                return True
-            lines = [line for line in taken.read_text().split("\n") if line != ""]
-            sent = 0
-            try:
-                for line in lines:
-                    status, _ = self._post(line, self.configuration["observe_deadline_ms"])
-                    if status >= 500 or status in (401, 403, 429):
-                        break
-                    self.lost += 1 if status >= 400 else 0
-                    sent += 1
-            except Exception:
-                pass  # The rest goes back.
-            for line in lines[sent:]:
-                self._keep(line)
-            taken.unlink(missing_ok=True)
-            return sent == len(lines)
+            files = [*self._left_behind(), self._spool()]
+            return all([self._drain_file(path, at) for at, path in enumerate(files)])
+
+    def _drain_file(self, path, at):
+        spool = self._spool()
+        # Renamed first, so that two processes do not send the same.
+        taken = spool.with_name(f"{spool.name}.{self.instance}.{at}")
+        try:
+            path.rename(taken)
+        except FileNotFoundError:
+            return True  # Another process has it.
+        os.utime(taken)  # Its age is how long this process is silent.
+        lines = [line for line in taken.read_text().split("\n") if line != ""]
+        sent = 0
+        try:
+            for line in lines:
+                status, answer = self._post(line, self.configuration["observe_deadline_ms"])
+                if status >= 500 or status in (401, 403, 429) or NOT_KNOWN.search(answer):
+                    break
+                self.lost += 1 if status >= 400 else 0
+                sent += 1
+        except Exception:
+            pass  # The rest goes back.
+        for line in lines[sent:]:
+            self._keep(line)
+        taken.unlink(missing_ok=True)
+        return sent == len(lines)
