@@ -1,5 +1,4 @@
 import { runtimeRooms } from "../../services/app/runtime-rooms.ts";
-import { libraryRoom } from "../runtimes/library-room.ts";
 import { renderChanges } from "../runtimes/payload-changes.ts";
 import { recordRuntime } from "../runtimes/record-runtime.ts";
 
@@ -7,10 +6,9 @@ import { recordRuntime } from "../runtimes/record-runtime.ts";
 //   node dist/test/bench/record-runtime.js codex [0.171.0]
 // Ends with 0 when the adapter understands all of it and nothing changed, with 1 when a person has to look.
 const [name = "", version = ""] = process.argv.slice(2);
-const rooms = new Map([[libraryRoom.adapter.runtime, libraryRoom], ...runtimeRooms]);
-const room = rooms.get(name);
+const room = runtimeRooms.get(name);
 if (room === undefined) {
-  process.stderr.write(`name one of ${[...rooms.keys()].join(", ")}: make record-runtime NAME=codex\n`);
+  process.stderr.write(`name one of ${[...runtimeRooms.keys()].join(", ")}: make record-runtime NAME=codex\n`);
   process.exitCode = 2;
 } else {
   const found = await recordRuntime(room, version === "" ? null : version);
