@@ -8,7 +8,9 @@ import { recordRuntime } from "../runtimes/record-runtime.ts";
 const [name = "", version = ""] = process.argv.slice(2);
 const room = runtimeRooms.get(name);
 if (room === undefined) {
-  process.stderr.write(`name one of ${[...runtimeRooms.keys()].join(", ")}: make record-runtime NAME=codex\n`);
+  process.stderr.write(
+    `name one of ${[...runtimeRooms.keys()].join(", ")}: make record-runtime NAME=codex\n`,
+  );
   process.exitCode = 2;
 } else {
   const found = await recordRuntime(room, version === "" ? null : version);
