@@ -34,6 +34,8 @@ export interface RigRun {
   readonly start?: NonNullable<Bypass["start"]>;
   readonly attempt?: Attempt;
   readonly timeoutMs?: number;
+  /** How long a call waits for its approval; default: not at all. */
+  readonly approvalWaitMs?: number;
 }
 export interface RigOutcome extends ClientOutcome {
   readonly home: string;
@@ -72,6 +74,7 @@ export function createRuntimeRig(room: RuntimeRoom, client: CachedClient): Runti
           program: client.program,
           clientVersion: client.version,
           tools: { hasTimeout: true, node: process.execPath },
+          ...(options.approvalWaitMs === undefined ? {} : { approvalWaitMs: options.approvalWaitMs }),
         });
         await applyChanges([...plan.ownFiles, ...plan.changes]);
         const env = cleanEnvironment(home, client.program, client.firstPath);
