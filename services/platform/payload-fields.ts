@@ -63,6 +63,27 @@ export interface FieldRules<B extends z.ZodRawShape, M extends z.ZodRawShape> {
   readonly dropped: readonly string[];
 }
 
+/**
+ * What all payloads of one runtime have in common; makes the builder of each event's rules. An event may know more of a field
+ * than its runtime does. `within` is the container that an event's dropped fields lie in, where all of them do.
+ */
+export const toFieldRules =
+  <I extends z.ZodRawShape, S extends z.ZodRawShape>(
+    identity: I,
+    surroundings: S,
+    everywhere: readonly string[],
+    within = "",
+  ) =>
+  <B extends z.ZodRawShape, M extends z.ZodRawShape>(
+    bearing: B,
+    metadata: M,
+    dropped: readonly string[] = [],
+  ): FieldRules<Omit<I, keyof B> & B, S & M> => ({
+    bearing: { ...identity, ...bearing },
+    metadata: { ...surroundings, ...metadata },
+    dropped: [...everywhere, ...dropped.map((name) => `${within}${name}`)],
+  });
+
 export interface ReadFields<B extends z.ZodRawShape, M extends z.ZodRawShape> {
   readonly ok: true;
   readonly bearing: z.output<z.ZodObject<B>>;

@@ -5,6 +5,7 @@ import {
   identifierField,
   toolNameField,
   workingDirectoryField,
+  toFieldRules,
 } from "../../platform/payload-fields.ts";
 
 /** Fields of every event that decide whom and what it is about. */
@@ -19,15 +20,7 @@ const surroundings = { permission_mode: z.string().max(64) };
 /** In every event, of no use: where the client keeps its own log, and how hard the model thinks. */
 const droppedEverywhere = ["transcript_path", "effort"];
 
-const fields = <B extends z.ZodRawShape, M extends z.ZodRawShape>(
-  bearing: B,
-  metadata: M,
-  dropped: readonly string[],
-): FieldRules<Omit<typeof identity, keyof B> & B, typeof surroundings & M> => ({
-  bearing: { ...identity, ...bearing },
-  metadata: { ...surroundings, ...metadata },
-  dropped: [...droppedEverywhere, ...dropped],
-});
+const fields = toFieldRules(identity, surroundings, droppedEverywhere);
 
 const text = z.string();
 const server = z.looseObject({ name: z.string() });

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import type { FieldRules } from "../../platform/payload-fields.ts";
 import {
   actionInputField,
   identifierField,
   toolNameField,
   workingDirectoryField,
+  toFieldRules,
 } from "../../platform/payload-fields.ts";
 
 /** Fields that decide whom and what a payload is about. In a child agent `turn_id` is the child's own. */
@@ -16,15 +16,7 @@ const identity = {
 };
 const surroundings = { permission_mode: z.string().max(64) };
 
-const fields = <B extends z.ZodRawShape, M extends z.ZodRawShape>(
-  bearing: B,
-  metadata: M,
-  dropped: readonly string[],
-): FieldRules<Omit<typeof identity, keyof B> & B, typeof surroundings & M> => ({
-  bearing: { ...identity, ...bearing },
-  metadata: { ...surroundings, ...metadata },
-  dropped: ["transcript_path", ...dropped],
-});
+const fields = toFieldRules(identity, surroundings, ["transcript_path"]);
 
 const text = z.string();
 /** Every event inside a turn carries it. */

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import type { FieldRules } from "../../platform/payload-fields.ts";
 import {
   actionInputField,
   identifierField,
   toolNameField,
   workingDirectoryField,
+  toFieldRules,
 } from "../../platform/payload-fields.ts";
 
 /** What the middleware adds: the framework names no run, and gives a child agent a session of its own. */
@@ -21,15 +21,7 @@ export const everywhere = [
     (name) => `payload/${name}`,
   ),
 ];
-const fields = <B extends z.ZodRawShape, M extends z.ZodRawShape>(
-  bearing: B,
-  metadata: M,
-  dropped: readonly string[],
-): FieldRules<typeof identity & B, M> => ({
-  bearing: { ...identity, ...bearing },
-  metadata,
-  dropped: [...everywhere, ...dropped.map((name) => `payload/${name}`)],
-});
+const fields = toFieldRules(identity, {}, everywhere, "payload/");
 
 const text = z.string();
 const count = z.number().int().nonnegative();

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import type { FieldRules } from "../../platform/payload-fields.ts";
 import {
   actionInputField,
   identifierField,
   toolNameField,
   workingDirectoryField,
+  toFieldRules,
 } from "../../platform/payload-fields.ts";
 
 /** The run that a payload belongs to, where it tells one. */
@@ -31,15 +31,7 @@ export const everywhere = [
   ),
   ...["childSessionKey", "requesterSessionKey"].map((name) => `ctx/${name}`),
 ];
-const fields = <B extends z.ZodRawShape, M extends z.ZodRawShape>(
-  bearing: B,
-  metadata: M,
-  dropped: readonly string[],
-): FieldRules<typeof identity & B, M> => ({
-  bearing: { ...identity, ...bearing },
-  metadata,
-  dropped: [...everywhere, ...dropped],
-});
+const fields = toFieldRules(identity, {}, everywhere);
 
 const session = { "ctx/sessionId": identifierField };
 

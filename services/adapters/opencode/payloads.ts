@@ -1,10 +1,10 @@
 import { z } from "zod";
-import type { FieldRules } from "../../platform/payload-fields.ts";
 import {
   actionInputField,
   identifierField,
   toolNameField,
   workingDirectoryField,
+  toFieldRules,
 } from "../../platform/payload-fields.ts";
 import { pluginFields } from "../../platform/plugin-events.ts";
 
@@ -15,15 +15,7 @@ export const identity = {
   "place/parent_session": identifierField.optional(),
 };
 
-const fields = <B extends z.ZodRawShape, M extends z.ZodRawShape>(
-  bearing: B,
-  metadata: M,
-  dropped: readonly string[],
-): FieldRules<typeof identity & B, M> => ({
-  bearing: { ...identity, ...bearing },
-  metadata,
-  dropped: ["place/instance", "place/directory", "output", ...dropped],
-});
+const fields = toFieldRules(identity, {}, ["place/instance", "place/directory", "output"]);
 const inProperties = (names: readonly string[]): readonly string[] => [
   "input/event/id",
   "input/event/type",

@@ -1,6 +1,10 @@
 import { z } from "zod";
-import type { FieldRules } from "../../platform/payload-fields.ts";
-import { actionInputField, identifierField, toolNameField } from "../../platform/payload-fields.ts";
+import {
+  actionInputField,
+  identifierField,
+  toolNameField,
+  toFieldRules,
+} from "../../platform/payload-fields.ts";
 
 /** Fields that decide whom and what an event is about. */
 const identity = {
@@ -15,15 +19,7 @@ const outcome = z.enum(["succeeded", "failed", "interrupted", "blocked", "unknow
 /** Who is told no or something else by a handler is in the harness' own record. */
 const everywhere = ["sdk_version", "parent_session_id", "denied_by", "rewritten_by"];
 
-const fields = <B extends z.ZodRawShape, M extends z.ZodRawShape>(
-  bearing: B,
-  metadata: M,
-  dropped: readonly string[] = [],
-): FieldRules<Omit<typeof identity, keyof B> & B, M> => ({
-  bearing: { ...identity, ...bearing },
-  metadata,
-  dropped: [...everywhere, ...dropped],
-});
+const fields = toFieldRules(identity, {}, everywhere);
 const called = { call_id: identifierField, tool: toolNameField };
 /** What ran, as far as it can be judged. */
 const input = { input: actionInputField, working_directory: text };
