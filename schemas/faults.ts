@@ -92,6 +92,14 @@ export const faultTable = {
   DATABASE_REJECTED: { kind: "poison", status: 500, exit: 1, text: "Postgres refused the data" },
   BROKER_UNAVAILABLE: { kind: "transient", status: 503, exit: 3, text: "Kafka does not answer" },
   BROKER_REJECTED: { kind: "poison", status: 500, exit: 1, text: "Kafka refused it" },
+  COLLECTOR_UNAVAILABLE: { kind: "transient", status: 503, exit: 3, text: "the collector takes no spans" },
+  COLLECTOR_REJECTED: { kind: "poison", status: 500, exit: 1, text: "the collector refuses the spans" },
+  EFFECT_UNKNOWN: {
+    kind: "unknown_effect",
+    status: 502,
+    exit: 1,
+    text: "nobody knows whether the effect took place; ask for it, do not send it again",
+  },
   TOPIC_MISSING: { kind: "transient", status: 503, exit: 3, text: "the topic does not exist" },
   REGISTRY_UNAVAILABLE: {
     kind: "transient",
@@ -143,6 +151,7 @@ export const faultTable = {
     text: "the stored evidence does not match its digest",
   },
   AUDIT_BROKEN: { kind: "fatal", status: 500, exit: 1, text: "the audit trail does not verify" },
+  SERVICE_NOT_ENDED: { kind: "fatal", status: 500, exit: 1, text: "a service did not end in time" },
   USAGE: { kind: "refused", status: 400, exit: 2, text: "the command was called wrongly" },
   INTERNAL: { kind: "fatal", status: 500, exit: 1, text: "an invariant is broken" },
 } as const satisfies Record<string, FaultEntry>;

@@ -106,6 +106,7 @@ export const reasonCodes = {
   PLAN_REVOKED: "this plan was revoked",
   READ_ONLY_BREAKER: "the breaker put the call's goal, agent or tenant to read-only",
   INCIDENT_FROZEN: "an incident froze what the call belongs to",
+  AUTOMATION_TOO_DEEP: "more agents have started each other than a policy allows",
   APPROVAL_REQUIRED: "a person has to agree first",
   APPROVAL_REFUSED: "a person refused this plan",
   TOO_MANY_APPROVALS: "the session has too many open approvals",

@@ -45,3 +45,10 @@ const exit = await runCommandLine(process.argv.slice(2), createActions(place), {
   isWatched: process.stderr.isTTY,
 });
 process.exitCode = exit;
+/**
+ * Who asked for the end has it, and a service that failed ends, whatever handle is still open: a connection to a server that
+ * is silent, or what a start had opened before it failed. Whoever supervises would take it for running.
+ */
+const lastHandlesMs = 2_000;
+if (stop.signal.aborted || process.argv[2] === "serve")
+  setTimeout(() => process.exit(), lastHandlesMs).unref();

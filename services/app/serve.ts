@@ -1,5 +1,6 @@
 import type { Processor } from "../../processors/kit/processor.ts";
 import { Fault } from "../../schemas/faults.ts";
+import { closeInTime } from "./close-in-time.ts";
 import { untilAborted } from "./until-aborted.ts";
 import type { RunningService, Surroundings } from "./wiring.ts";
 
@@ -9,7 +10,7 @@ export interface RoleStarters {
   relay(around: Surroundings, fatal: (error: unknown) => void): RunningService;
   sealer(around: Surroundings, signal: AbortSignal): Promise<RunningService>;
   desk(around: Surroundings, signal: AbortSignal): Promise<RunningService>;
-  exporter(around: Surroundings): RunningService;
+  exporter(around: Surroundings, fatal: (error: unknown) => void): RunningService;
   costWatch(around: Surroundings, signal: AbortSignal): Promise<RunningService>;
   processors(
     around: Surroundings,
@@ -68,7 +69,8 @@ export function toRoles(words: readonly string[], known: readonly Processor[]): 
 
 /**
  * Runs the roles until the signal, then ends them in the reverse order of their start: the gate stops taking work first,
- * the relay goes last; what it does not publish any more waits in the outbox. Rejects when a service dies by itself.
+ * the relay goes last; what it does not publish any more waits in the outbox. Rejects when a service dies by itself, and
+ * when one does not end in time.
  */
 export async function serveRoles(
   around: Surroundings,
@@ -81,13 +83,14 @@ export async function serveRoles(
   let die: (error: unknown) => void = () => undefined;
   const death = new Promise<never>((_resolve, reject) => (die = reject));
   death.catch(() => undefined);
+  let failure: { readonly error: unknown } | null = null;
   try {
     if (roles.relay) running.push(starters.relay(around, die));
     if (roles.sealer) running.push(await starters.sealer(around, signal));
     if (roles.processors.length > 0)
       running.push(await starters.processors(around, roles.processors, signal));
     if (roles.exporter === "on" || (roles.exporter !== "off" && around.config.otlp.endpoint !== undefined))
-      running.push(starters.exporter(around));
+      running.push(starters.exporter(around, die));
     if (roles.desk) running.push(await starters.desk(around, signal));
     if (roles.gate) running.push(await starters.gate(around, signal));
     // After the gate, which it tells how budgets stand.
@@ -98,13 +101,9 @@ export async function serveRoles(
     await Promise.race([untilAborted(signal), death]);
   } catch (error) {
     // A stop that came while a service still waited for its database is a stop, not a failure.
-    if (!signal.aborted) throw error;
-  } finally {
-    for (const one of running.reverse()) {
-      await one
-        .close()
-        .catch((error: unknown) => around.log.error({ err: error, service: one.name }, "did not end well"));
-    }
-    around.log.info("stopped");
+    if (!signal.aborted) failure = { error };
   }
+  const late = await closeInTime(running.reverse(), around.log);
+  if (failure !== null) throw failure.error;
+  if (late.length > 0) throw new Fault("SERVICE_NOT_ENDED", `\`${late.join("`, `")}\`; see the log`);
 }

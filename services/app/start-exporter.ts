@@ -11,8 +11,8 @@ const exporterConnections = 3;
 const sendTimeoutMs = 10_000;
 const dayMs = 86_400_000;
 
-/** Starts one exporter of spans; throws CONFIG_INVALID without an endpoint. */
-export function startExporter(around: Surroundings): RunningService {
+/** Starts one exporter of spans; `fatal` hears of an end that nobody asked for. Throws CONFIG_INVALID without an endpoint. */
+export function startExporter(around: Surroundings, fatal: (error: unknown) => void): RunningService {
   const { config, metrics } = around;
   const log = around.log.child({ service: "exporter" });
   const { protocol, headers, holdMs, retentionDays } = config.otlp;
@@ -47,7 +47,7 @@ export function startExporter(around: Surroundings): RunningService {
     retentionMs: retentionDays * dayMs,
   });
   const stop = new AbortController();
-  const running = exporter.run(stop.signal);
+  const running = exporter.run(stop.signal).catch(fatal);
   return {
     name: "exporter",
     probes: {

@@ -54,6 +54,8 @@ export interface CallChange {
   readonly isLinking: boolean;
   /** Whose child it becomes: the root is walked to from there. */
   readonly parentKey: string;
+  readonly automationDepth: number;
+  readonly isDeeper: boolean;
   /** New to the root. */
   readonly labels: readonly string[];
   readonly spends: readonly Spend[];
@@ -103,6 +105,8 @@ export function toCallChange(source: ChangeSource): CallChange {
     rootKey: known.place.rootKey,
     isLinking: known.isLinking,
     parentKey: known.parentKey,
+    automationDepth: known.automationDepth,
+    isDeeper: known.isDeeper,
     labels: toAddedLabels(known, ruling.labels),
     spends: ruling.spends,
     counterKeys: known.counterKeys,
@@ -147,6 +151,8 @@ export function toResultChange(
     rootKey: known.place.rootKey,
     isLinking: known.isLinking,
     parentKey: known.parentKey,
+    automationDepth: known.automationDepth,
+    isDeeper: known.isDeeper,
     labels: added,
     spends: [],
     counterKeys: [],
@@ -238,6 +244,7 @@ export function toLedgerEntry(change: CallChange, known: KnownCall, nowMs: numbe
   const isNothing =
     change.labels.length === 0 &&
     !change.isLinking &&
+    !change.isDeeper &&
     change.spends.length === 0 &&
     requested === null &&
     consumed === null &&
@@ -248,6 +255,7 @@ export function toLedgerEntry(change: CallChange, known: KnownCall, nowMs: numbe
   return {
     labels: change.labels,
     isLinked: change.isLinking,
+    automationDepth: change.automationDepth,
     spends: change.spends,
     isApprovalRequested: requested !== null,
     approval:

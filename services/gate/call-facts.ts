@@ -26,6 +26,10 @@ export interface KnownCall {
   /** The session, those above it, and its root last: what holds one of them holds the call. */
   readonly line: readonly string[];
   readonly correlation: string | undefined;
+  /** Agents between this session and what a person or an event from outside began. */
+  readonly automationDepth: number;
+  /** More than is stored: its parent was linked, or first heard of, after it. */
+  readonly isDeeper: boolean;
   readonly counterKeys: readonly string[];
 }
 
@@ -51,6 +55,8 @@ export function toKnownCall(
   const parentKey = root.line.length > parentsKeptMax ? root.key : (root.line[1] ?? sessionKey);
   const place: CallPlace = { sessionKey, rootKey: root.key, parentKey, planKey: key };
   const committed = new Set([...(own?.labels ?? []), ...root.labels]);
+  const automationDepth = toAutomationDepth(queued, sessionKey, group, ledger);
+  const isDeeper = automationDepth > Math.max(own?.automation_depth ?? 0, ledger.depthOf(sessionKey));
   const counterKeys =
     work.request === null ? [] : wantedCounters(work.request, work.tenantId, policy, group.serverMs);
   const facts: KnownFacts = {
@@ -62,6 +68,7 @@ export function toKnownCall(
       labels: [...committed].sort(),
       openApprovals: own?.open_approvals ?? 0,
       deferredSinceMs: plan?.deferredSinceMs ?? null,
+      ...(automationDepth === 0 ? {} : { automationDepth }),
     },
     approval: plan?.approval ?? null,
     isRevoked: isRevoked(queued, group, queued.intentDigest),
@@ -82,8 +89,8 @@ export function toKnownCall(
     place,
     facts: ledger.view(place, facts),
     heldSessions: new Map([
-      // A child's own row does not change any more: what counts is its root's.
-      ...(own?.root == null ? [[sessionKey, own?.version ?? 0] as const] : []),
+      // A child's own row hardly changes any more: what counts is its root's.
+      ...(own?.root == null || isDeeper ? [[sessionKey, own?.version ?? 0] as const] : []),
       [root.key, root.version],
     ]),
     committedLabels: committed,
@@ -92,8 +99,30 @@ export function toKnownCall(
     parentKey,
     line: root.line,
     correlation: own?.correlation_id ?? root.correlation,
+    automationDepth,
+    isDeeper,
     counterKeys,
   };
+}
+
+/** Far past every limit: sessions that name each other in a ring count on with each call. */
+const depthCounted = 100;
+
+/**
+ * One more than the session's parent, as far as that one is known, and at least what was stored before. A session that
+ * names nobody, or its own child, is as deep as it was.
+ */
+export function toAutomationDepth(
+  { parentKey }: Pick<QueuedCall, "parentKey">,
+  sessionKey: string,
+  group: Pick<GroupFacts, "sessions">,
+  ledger: Pick<GroupLedger, "depthOf">,
+): number {
+  const depthOf = (key: string): number =>
+    Math.max(group.sessions.get(key)?.automation_depth ?? 0, ledger.depthOf(key));
+  const own = depthOf(sessionKey);
+  if (parentKey === null || group.sessions.get(parentKey)?.root?.key === sessionKey) return own;
+  return Math.max(own, Math.min(depthOf(parentKey) + 1, depthCounted));
 }
 
 /** Key of a call's plan; null: it has none. */

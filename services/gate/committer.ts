@@ -1,6 +1,6 @@
 import type { FaultCode } from "../../schemas/faults.ts";
-import { Fault } from "../../schemas/faults.ts";
 import type { Clock } from "../platform/clock.ts";
+import { classify as classifyFault } from "../platform/classify.ts";
 import type { Log } from "../platform/log.ts";
 import { maskText } from "../platform/mask.ts";
 import type { Metrics } from "../platform/metrics.ts";
@@ -284,7 +284,7 @@ export function createCommitter(options: CommitterOptions): Committer {
 }
 
 function toCode(error: unknown): FaultCode {
-  return error instanceof Fault ? error.code : "INTERNAL";
+  return classifyFault(error, "decide").code;
 }
 
 /** The messages of an error and its causes. */

@@ -44,6 +44,8 @@ export interface Facts {
     readonly openApprovals: number;
     /** When the first deferral of this plan was made; null: never. */
     readonly deferredSinceMs: number | null;
+    /** Agents between this session and what a person or an event from outside began. Absent: none. */
+    readonly automationDepth?: number;
   };
   /** The newest approval of the proposed plan by this session and agent; null: none. */
   readonly approval: ApprovalFact | null;

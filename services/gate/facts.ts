@@ -46,6 +46,7 @@ export interface SessionFacts {
   readonly labels: readonly string[];
   readonly correlation_id: string;
   readonly open_approvals: number;
+  readonly automation_depth: number;
   /** Its root session with what that one carries; null: it is its own. */
   readonly root: {
     readonly key: string;
@@ -124,7 +125,7 @@ const factsText = `SELECT
   (SELECT jsonb_object_agg(tenant_id, jsonb_build_object('state', state, 'version', version))
      FROM access.tenants WHERE tenant_id = ANY ($1::text[])) AS tenants,
   (SELECT jsonb_object_agg(s.session_key, jsonb_build_object('version', s.version, 'labels', s.labels,
-       'correlation_id', s.correlation_id,
+       'correlation_id', s.correlation_id, 'automation_depth', s.automation_depth,
        'open_approvals', (SELECT count(*) FROM gate.approvals AS a
           WHERE a.session_key = s.session_key AND a.state = 'pending' AND a.expires_at > clock_timestamp()),
        'root', CASE WHEN s.root_key IS NULL THEN NULL ELSE (

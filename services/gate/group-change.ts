@@ -100,6 +100,7 @@ export function toGroupChange(
             version,
             labels: sessions.get(key)?.labels ?? [],
             root: sessions.get(key)?.root ?? null,
+            depth: sessions.get(key)?.depth ?? 0,
           }))
         : [],
       new_sessions: holdsSessions
@@ -124,19 +125,21 @@ export function toChangeJson(parts: object, atMs: number, budgetMs: number): str
 interface SessionChange {
   readonly labels: string[];
   readonly root: string | null;
+  readonly depth: number;
 }
 
 function toSessionChanges(calls: readonly ChangingCall[], facts: GroupFacts): Map<string, SessionChange> {
   const changes = new Map<string, SessionChange>();
-  function merge(key: string, labels: readonly string[], root: string | null): void {
+  function merge(key: string, labels: readonly string[], root: string | null, depth: number): void {
     const before = changes.get(key);
     const all = [...new Set([...(before?.labels ?? []), ...labels])].sort();
-    changes.set(key, { labels: all, root: before?.root ?? root });
+    changes.set(key, { labels: all, root: before?.root ?? root, depth: Math.max(before?.depth ?? 0, depth) });
   }
   for (const { change } of calls) {
-    if (change.isLinking) merge(change.sessionKey, [], change.parentKey);
+    if (change.isLinking || change.isDeeper)
+      merge(change.sessionKey, [], change.isLinking ? change.parentKey : null, change.automationDepth);
     const known = facts.sessions.get(change.rootKey)?.labels ?? [];
-    if (change.labels.some((label) => !known.includes(label))) merge(change.rootKey, change.labels, null);
+    if (change.labels.some((label) => !known.includes(label))) merge(change.rootKey, change.labels, null, 0);
   }
   return changes;
 }

@@ -16,6 +16,7 @@ const place: CallPlace = { sessionKey: "child", rootKey: "root", planKey: "plan"
 const nothing: LedgerEntry = {
   labels: [],
   isLinked: false,
+  automationDepth: 0,
   spends: [],
   approval: null,
   isApprovalRequested: false,

@@ -22,6 +22,7 @@ export interface LedgerEntry {
   readonly labels: readonly string[];
   /** The session became the root's child. */
   readonly isLinked: boolean;
+  readonly automationDepth: number;
   readonly spends: readonly Spend[];
   /** What its plan's newest approval became; null: nothing changed. */
   readonly approval: KnownApproval | null;
@@ -34,6 +35,8 @@ export interface LedgerEntry {
 export interface GroupLedger {
   /** Whose child an earlier call of the group made the session. */
   parentOf(sessionKey: string): string | undefined;
+  /** The depth that an earlier call of the group found the session at; 0: none did. */
+  depthOf(sessionKey: string): number;
   /** A call's facts with what earlier calls changed. */
   view(place: CallPlace, facts: KnownFacts): KnownFacts;
   note(place: CallPlace, entry: LedgerEntry): void;
@@ -45,6 +48,7 @@ export interface GroupLedger {
  */
 export function createGroupLedger(): GroupLedger {
   const parents = new Map<string, string>();
+  const depths = new Map<string, number>();
   const labels = new Map<string, Set<string>>();
   const spent = new Map<string, number>();
   const approvals = new Map<string, KnownApproval>();
@@ -53,6 +57,7 @@ export function createGroupLedger(): GroupLedger {
   let isEmpty = true;
   return {
     parentOf: (sessionKey) => parents.get(sessionKey),
+    depthOf: (sessionKey) => depths.get(sessionKey) ?? 0,
     view({ sessionKey, rootKey, planKey }, facts) {
       if (isEmpty) return facts;
       const added = [...(labels.get(rootKey) ?? []), ...(labels.get(sessionKey) ?? [])];
@@ -75,6 +80,7 @@ export function createGroupLedger(): GroupLedger {
     note({ sessionKey, rootKey, parentKey = rootKey, planKey }, entry) {
       isEmpty = false;
       if (entry.isLinked) parents.set(sessionKey, parentKey);
+      depths.set(sessionKey, Math.max(entry.automationDepth, depths.get(sessionKey) ?? 0));
       if (entry.labels.length > 0) {
         labels.set(rootKey, new Set([...(labels.get(rootKey) ?? []), ...entry.labels]));
       }

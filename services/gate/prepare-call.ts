@@ -8,7 +8,7 @@ import type { EvidenceRow, TenantKey } from "../platform/vault-seal.ts";
 import { sealInline, sealWith } from "../platform/vault-seal.ts";
 import { capabilityTtlMs, toAnswer } from "./answer.ts";
 import { toCorrelationId } from "./call-keys.ts";
-import { findHoldsOfCall, isRevoked, toKnownCall } from "./call-facts.ts";
+import { findHoldsOfCall, isRevoked, toAutomationDepth, toKnownCall } from "./call-facts.ts";
 import type { CallChange } from "./call-change.ts";
 import { toCallChange, toLedgerEntry, toResultChange } from "./call-change.ts";
 import type { GroupFacts, TenantFacts } from "./facts.ts";
@@ -186,6 +186,7 @@ export function prepareCall(queued: QueuedCall, context: PrepareContext): Prepar
   };
   return {
     correlationId,
+    automationDepth: known.automationDepth,
     heldSessions: known.heldSessions,
     decision: { ruling, answer, change },
     decisionRow,
@@ -204,6 +205,7 @@ function toRecorded(
 ): Pick<
   PreparedCall,
   | "correlationId"
+  | "automationDepth"
   | "heldSessions"
   | "decision"
   | "decisionRow"
@@ -216,6 +218,7 @@ function toRecorded(
   const stored = sessionKey === null ? undefined : facts.sessions.get(sessionKey)?.correlation_id;
   const plain = {
     correlationId: toCorrelation(sessionKey, stored, context),
+    automationDepth: sessionKey === null ? 0 : toAutomationDepth(queued, sessionKey, facts, ledger),
     heldSessions: new Map<string, number>(),
     decision: null,
     decisionRow: null,
@@ -232,6 +235,7 @@ function toRecorded(
   if (entry !== null) ledger.note(known.place, entry);
   return {
     correlationId: plain.correlationId,
+    automationDepth: plain.automationDepth,
     heldSessions: known.heldSessions,
     decision: null,
     decisionRow: null,

@@ -25,6 +25,7 @@ export interface RecordableWork {
   /** Null when the payload did not say which session it belongs to. */
   readonly sessionKey: string | null;
   readonly correlationId: string;
+  readonly automationDepth: number;
   readonly payloadRef: string;
   readonly payloadDigest: string;
   readonly decision: MadeDecision | null;
@@ -107,6 +108,7 @@ function toBase(call: RecordableWork, context: RecordContext): Omit<EnvelopeCont
     environment: context.environment,
     runtime: call.work.runtime,
     correlationId: call.correlationId,
+    automationDepth: call.automationDepth,
     userId: call.work.subject,
     traceparent: call.work.traceparent,
   };

@@ -78,6 +78,7 @@ const storedFactsSchema = z.object({
       labels: z.array(z.string()).optional(),
       openApprovals: z.number().optional(),
       deferredSinceMs: z.number().nullable().optional(),
+      automationDepth: z.number().optional(),
     })
     .optional(),
   approval: approvalSchema.nullable().optional(),
@@ -113,6 +114,9 @@ export function toFacts(
       labels: or(given.session?.labels, []),
       openApprovals: or(given.session?.openApprovals, 0),
       deferredSinceMs: or(given.session?.deferredSinceMs, null),
+      ...(given.session?.automationDepth === undefined
+        ? {}
+        : { automationDepth: given.session.automationDepth }),
     },
     approval: or(given.approval, null),
     isRevoked: or(given.isRevoked, false),

@@ -10,7 +10,7 @@ import type { FanOutGuard } from "./fan-out-guard.ts";
 import type { HostTx, Position } from "./host-store.ts";
 import type { Letter, LetterContext } from "./letter.ts";
 import { toLetter } from "./letter.ts";
-import { cutLoops } from "./loop-guard.ts";
+import { cutLoops, toCausesToFollow } from "./loop-guard.ts";
 import type { ProjectedRecord, ReadRecord } from "./records.ts";
 import { keyOf } from "./records.ts";
 
@@ -103,10 +103,11 @@ export const apply: Step = {
 export const emit: Step = {
   name: "emit",
   async run(work, tx) {
-    const { kept: events, notices: cut } = cutLoops(
-      toEmittedEvents(work.processor, work.emissions, work.nowMs),
-      work.nowMs,
-    );
+    const emitted = toEmittedEvents(work.processor, work.emissions, work.nowMs);
+    const follow = toCausesToFollow(emitted);
+    const emitters = follow.length === 0 ? undefined : await tx.findEmitters(follow);
+    const { kept: events, notices: cut } = cutLoops(emitted, work.nowMs, emitters);
+    if (events.length > 0) await tx.noteEmitted(events);
     if (work.letters.length > 0) await tx.bury(work.letters);
     let allowed = events;
     if (events.length > 0) {

@@ -30,6 +30,13 @@ export interface HostTx {
   hold(events: readonly Envelope[]): Promise<void>;
   /** Ids of those whose goal, agent, tenant or everything the breaker or a person holds back. */
   findHeld(events: readonly Envelope[]): Promise<ReadonlySet<string>>;
+  /** Notes what the processor sets off, and of what; again is nothing new. */
+  noteEmitted(events: readonly Envelope[]): Promise<void>;
+  /**
+   * Event id → processors whose emissions it comes from, itself included, as far as the longest chain that may be; an event
+   * that no processor set off is absent.
+   */
+  findEmitters(eventIds: readonly string[]): Promise<ReadonlyMap<string, ReadonlySet<string>>>;
   /** Appends events to the outbox: once per transaction, last. */
   append(events: readonly Envelope[]): Promise<void>;
 }

@@ -26,7 +26,8 @@ export function checkInboxRetention(retentionMs: number): void {
 }
 
 /**
- * Deletes inbox rows that are older than `retentionMs`, in small batches; returns how many. The database wrote the rows'
+ * Deletes rows of the inbox, and of what was set off by whom, that are older than `retentionMs`, in small batches; returns
+ * how many. The database wrote the rows'
  * times, and its clock says how old they are: a host's clock that runs ahead would forget events too soon.
  */
 export async function pruneInbox(
@@ -34,14 +35,27 @@ export async function pruneInbox(
   retentionMs: number,
   schemaOf: SchemaOf = liveSchemas,
 ): Promise<number> {
-  const inbox = `${quotedHostSchema(schemaOf)}.inbox`;
+  const host = quotedHostSchema(schemaOf);
+  return (
+    (await pruneTable(database, "host-prune-inbox", `${host}.inbox`, "claimed_at", retentionMs)) +
+    (await pruneTable(database, "host-prune-emitted", `${host}.emitted`, "emitted_at", retentionMs))
+  );
+}
+
+async function pruneTable(
+  database: Pick<Database, "query">,
+  name: string,
+  table: string,
+  column: string,
+  retentionMs: number,
+): Promise<number> {
   let pruned = 0;
   for (;;) {
     const { rowCount } = await database.query({
-      name: "host-prune-inbox",
+      name,
       // As a subquery the cut-off is one value, and the index on the time serves.
-      text: `DELETE FROM ${inbox} WHERE ctid = ANY (ARRAY(
-          SELECT ctid FROM ${inbox} WHERE claimed_at < (SELECT clock_timestamp() - $1 * interval '1 millisecond')
+      text: `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+          SELECT ctid FROM ${table} WHERE ${column} < (SELECT clock_timestamp() - $1 * interval '1 millisecond')
           LIMIT ${pruneBatchRows}))`,
       values: [retentionMs],
     });

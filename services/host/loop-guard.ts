@@ -13,16 +13,32 @@ export interface Cut {
   readonly notices: readonly Envelope[];
 }
 
+/** Whose emissions a cause comes from, by its event id; see `HostTx.findEmitters`. */
+type Emitters = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** Causes that a processor may have set off: of them alone somebody's emission can be further up. */
+export function toCausesToFollow(emitted: readonly Envelope[]): readonly string[] {
+  return [
+    ...new Set(
+      emitted.flatMap(({ causation_id: cause, hop_count: hops }) =>
+        cause === null || hops < 2 ? [] : [cause],
+      ),
+    ),
+  ];
+}
+
 /**
- * Cuts chains of emissions that go on for ever: past `maxHops`, or where an event would be its own cause, which a derived
- * id can be. What was projected stays; what would have been set off is recorded and not published.
+ * Cuts chains of emissions that go on for ever: past `maxHops`; where an event would be its own cause, which a derived id
+ * can be; and where one comes, over however many others, from an emission of the processor that makes it. What was
+ * projected stays; what would have been set off is recorded and not published.
  */
-export function cutLoops(emitted: readonly Envelope[], nowMs: number): Cut {
+export function cutLoops(emitted: readonly Envelope[], nowMs: number, emitters: Emitters = new Map()): Cut {
   const kept: Envelope[] = [];
   const notices = new Map<string, Envelope>();
   for (const event of emitted) {
+    const above = emitters.get(event.causation_id ?? "") ?? noProcessors;
     const rule =
-      event.causation_id === event.event_id
+      event.causation_id === event.event_id || above.has(event.origin.slice(processorOrigin.length))
         ? "loop.causation"
         : event.hop_count > maxHops
           ? "loop.hops"
@@ -35,6 +51,9 @@ export function cutLoops(emitted: readonly Envelope[], nowMs: number): Cut {
   }
   return { kept, notices: [...notices.values()] };
 }
+
+const noProcessors: ReadonlySet<string> = new Set();
+const processorOrigin = "processor:";
 
 function toNotice(event: Envelope, rule: "loop.causation" | "loop.hops", nowMs: number): Envelope {
   const chain = ["throttle", rule, event.origin, event.type, event.tenant_id, event.correlation_id];

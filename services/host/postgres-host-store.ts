@@ -1,12 +1,14 @@
 import type { Processor } from "../../processors/kit/processor.ts";
 import type { Envelope } from "../../schemas/envelope.ts";
 import type { EventEncoder } from "../platform/outbox.ts";
+import { toUuid } from "../platform/ids.ts";
 import { appendOutbox, toOutboxRows } from "../platform/outbox.ts";
 import type { Database, Tx } from "../platform/postgres.ts";
 import type { SchemaOf } from "./host-schema.ts";
 import { liveSchemas, quoteIdentifier, quotedHostSchema } from "./host-schema.ts";
 import type { HostStore, HostTx, Position } from "./host-store.ts";
 import type { Letter } from "./letter.ts";
+import { maxHops } from "./loop-guard.ts";
 import type { LetterSealer } from "./letter-sealer.ts";
 import { insertLetters } from "./letter-rows.ts";
 
@@ -193,6 +195,34 @@ export function hostTxOf(options: Omit<PostgresHostStoreOptions, "database">): (
         ],
       });
       return new Set(found.rows.map((row) => row.id));
+    },
+    async noteEmitted(events) {
+      if (!publishes) return;
+      const caused = events.flatMap(({ event_id: id, causation_id: cause }) =>
+        cause === null ? [] : [{ id: toUuid(id), cause: toUuid(cause) }],
+      );
+      if (caused.length === 0) return;
+      await tx.query({
+        name: "host-note-emitted",
+        text: `INSERT INTO ${host}.emitted (event_id, cause_id, processor)
+          SELECT id, cause, $1 FROM unnest($2::uuid[], $3::uuid[]) AS e(id, cause) ORDER BY id ON CONFLICT DO NOTHING`,
+        values: [processor, caused.map(({ id }) => id), caused.map(({ cause }) => cause)],
+      });
+    },
+    async findEmitters(eventIds) {
+      if (!publishes || eventIds.length === 0) return new Map();
+      const found = await tx.query<{ start: string; processors: string[] }>({
+        name: "host-find-emitters",
+        text: `WITH RECURSIVE up (start, cause_id, processor, step) AS (
+            SELECT e.event_id, e.cause_id, e.processor, 1
+            FROM unnest($1::uuid[]) AS w(id) JOIN ${host}.emitted AS e ON e.event_id = w.id
+            UNION ALL
+            SELECT up.start, e.cause_id, e.processor, up.step + 1
+            FROM up JOIN ${host}.emitted AS e ON e.event_id = up.cause_id WHERE up.step <= ${String(maxHops)})
+          SELECT start, array_agg(DISTINCT processor) AS processors FROM up GROUP BY start`,
+        values: [eventIds.map(toUuid)],
+      });
+      return new Map(found.rows.map((row) => [`evt_${row.start}`, new Set(row.processors)]));
     },
     async append(events: readonly Envelope[]) {
       if (publishes) await appendOutbox(tx, toOutboxRows(encoder, events));

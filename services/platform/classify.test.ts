@@ -19,6 +19,19 @@ describe("classify", () => {
     expect(isRecordFault(fault)).toBe(true);
     expect(fault.cause).toBeInstanceOf(TypeError);
   });
+  it("never sends an effect again whose end nobody saw", () => {
+    expect(classify(new Error("socket hang up"), "effect")).toMatchObject({ kind: "unknown_effect" });
+    // What failed before it was on the wire says so itself.
+    expect(classify(new Fault("GATE_UNREACHABLE"), "effect")).toMatchObject({ kind: "transient" });
+  });
+  it("calls any other error of a decision, a publication or an export a broken invariant", () => {
+    for (const stage of ["decide", "publish", "export"] as const) {
+      expect(classify(new TypeError("x of undefined"), stage)).toMatchObject({
+        code: "INTERNAL",
+        kind: "fatal",
+      });
+    }
+  });
   it("buries nothing for an error of the host itself", () => {
     for (const stage of ["claim", "watermark", "commit", "offset"] as const) {
       expect(isRecordFault(classify(new Error("x"), stage))).toBe(false);

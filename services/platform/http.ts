@@ -58,11 +58,15 @@ export interface HttpServerOptions {
   readonly answerFault?: (request: HttpRequest, reply: HttpReply, fault: Fault) => boolean;
   /** Longest wait for one probe of `/readyz`; default 1 s. */
   readonly probeTimeoutMs?: number;
+  /** How long calls under way may take once the server is being closed; default 10 s. */
+  readonly closeWithinMs?: number;
 }
 
 /** Header fields and bytes are bounded; Node's own limit of 16 KiB on header bytes stays. */
 const headerMaxCount = 64;
 const defaultBodyLimitBytes = 1_048_576;
+/** As long as a request may take to arrive; with it a process ends well within the half minute that schedulers give. */
+const defaultCloseWithinMs = 10_000;
 
 /**
  * Makes the server that all rooms use: bearer tokens with a role per route, problem details (RFC 9457) for every
@@ -84,6 +88,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: 128 },
     forceCloseConnections: "idle",
+    // A connection that was taken before the server is closed may bring its call after it: that one is answered too, since
+    // for a hook everything but an answer is a no.
+    return503OnClosing: false,
     frameworkErrors: (error, request, reply) => void sendProblem(request, reply, toFault(error)),
     clientErrorHandler: (_error, socket) => {
       if (socket.writable)
@@ -92,6 +99,21 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   });
   // One more than allowed: what comes on top is dropped by Node, and one too many is refused below.
   app.server.maxHeadersCount = headerMaxCount + 1;
+  // Closing waits for calls under way; Node looks only every half minute for those that never arrive whole.
+  let isClosing = false;
+  app.addHook("onSend", (_request, reply, _payload, done) => {
+    if (isClosing) reply.header("connection", "close");
+    done();
+  });
+  app.addHook("preClose", (done) => {
+    isClosing = true;
+    const timer = setTimeout(() => {
+      options.log.warn("calls that did not end in time are cut off");
+      app.server.closeAllConnections();
+    }, options.closeWithinMs ?? defaultCloseWithinMs);
+    app.server.once("close", () => clearTimeout(timer));
+    done();
+  });
   app.decorateRequest("caller", null);
 
   app.addHook("onRoute", (route) => {

@@ -2,6 +2,7 @@ import type { Consumer, EachBatchPayload, KafkaMessage } from "kafkajs";
 import type { BrokerRoute } from "./kafka-connection.ts";
 import { openKafka } from "./kafka-connection.ts";
 import type { KafkaEndpoint } from "./kafka.ts";
+import { backoffMs } from "./backoff.ts";
 import type { Log } from "./log.ts";
 import { ReadAhead } from "./read-ahead.ts";
 
@@ -324,8 +325,8 @@ export function createKafkaConsumer(options: KafkaConsumerOptions): ConsumerPort
       );
       if (stopping) break;
       active.state?.("down", reason);
-      const waitMs = Math.min(rejoinMaxMs, rejoinMinMs * 2 ** Math.min(failures, 10));
       failures += 1;
+      const waitMs = backoffMs(failures, Math.random(), { minMs: rejoinMinMs, maxMs: rejoinMaxMs });
       options.log.warn({ group: options.groupId, reason, waitMs }, "consumer is down, joins again");
       await sleep(waitMs);
     }

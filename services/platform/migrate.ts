@@ -4,6 +4,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { z } from "zod";
 import { Fault } from "../../schemas/faults.ts";
+import { backoffMs } from "./backoff.ts";
 import { toDatabaseFault } from "./postgres.ts";
 
 /**
@@ -51,11 +52,21 @@ export interface MigrateOptions {
   readonly schemaOf?: (owner: string) => string;
   /** Folder of an owner's files; default the one of its name below `migrationsDir`. */
   readonly dirOf?: (owner: string) => string;
+  /** How long locks that others hold are tried for, over all; default five minutes. */
+  readonly lockWaitMs?: number;
 }
 
 /**
+ * Longest wait for one lock of a table. Whatever else wants the table queues behind the one who waits, so it has to be
+ * shorter than the time that a call of the gate has (250 ms); then the file is undone, and tried again a little later.
+ */
+const oneLockMs = 100;
+const defaultLockWaitMs = 5 * 60_000;
+const lockRetry = { minMs: 100, maxMs: 2_000 };
+
+/**
  * Applies what is missing, each file once, in one transaction, under a lock, so that two that start together are safe.
- * An applied file that was edited is refused. Grants are set to exactly what `grants.json` lists.
+ * It may run while services do: nobody waits behind it for longer than a moment. An applied file that was edited is refused. Grants are set to exactly what `grants.json` lists.
  */
 export async function migrate(options: MigrateOptions): Promise<{ applied: string[] }> {
   const client = new pg.Client({ connectionString: options.adminUrl, application_name: "fabric-migrate" });
@@ -143,19 +154,22 @@ async function migrateOwner(client: pg.Client, options: MigrateOptions, owner: s
     if (knownSha !== undefined) {
       throw new Fault("MIGRATION_CHANGED", `\`${owner}/${file}\`; restore it and add a new file instead`);
     }
-    try {
-      await client.query("BEGIN");
-      await client.query(`SET LOCAL search_path TO ${pg.escapeIdentifier(schema)}, pg_catalog`);
-      await client.query(sql);
-      await client.query(
-        "INSERT INTO migrations.applied (schema_name, owner, file, sha256) VALUES ($1, $2, $3, $4)",
-        [schema, owner, file, sha256],
-      );
-      await client.query("COMMIT");
-    } catch (error) {
-      await client.query("ROLLBACK").catch(() => undefined);
-      throw new Fault("MIGRATION_FAILED", `\`${owner}/${file}\`: ${messageOf(error)}`, { cause: error });
-    }
+    await retryLocks(options.lockWaitMs ?? defaultLockWaitMs, async () => {
+      try {
+        await client.query("BEGIN");
+        await client.query(`SET LOCAL lock_timeout TO ${String(oneLockMs)}`);
+        await client.query(`SET LOCAL search_path TO ${pg.escapeIdentifier(schema)}, pg_catalog`);
+        await client.query(sql);
+        await client.query(
+          "INSERT INTO migrations.applied (schema_name, owner, file, sha256) VALUES ($1, $2, $3, $4)",
+          [schema, owner, file, sha256],
+        );
+        await client.query("COMMIT");
+      } catch (error) {
+        await client.query("ROLLBACK").catch(() => undefined);
+        throw new Fault("MIGRATION_FAILED", `\`${owner}/${file}\`: ${messageOf(error)}`, { cause: error });
+      }
+    });
     applied.push(`${owner}/${file}`);
   }
   return applied;
@@ -249,6 +263,22 @@ async function processorGrants(client: pg.Client, schema: string): Promise<unkno
     usage: ["fabric_host"],
     tables: Object.fromEntries(rows.map(({ name }) => [name, { fabric_host: all }])),
   };
+}
+
+/** SQLSTATE: a lock was not there in time, or two waited for each other. */
+const lockStates: ReadonlySet<unknown> = new Set(["55P03", "40P01"]);
+
+async function retryLocks(waitMs: number, work: () => Promise<void>): Promise<void> {
+  const untilMs = performance.now() + waitMs;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      const { code } = ((error as Error).cause ?? {}) as { readonly code?: unknown };
+      if (!lockStates.has(code) || performance.now() > untilMs) throw error;
+      await new Promise((resolve) => setTimeout(resolve, backoffMs(attempt, Math.random(), lockRetry)));
+    }
+  }
 }
 
 /** Two databases of one cluster may alter the same role at once; Postgres then says "tuple concurrently updated". */

@@ -211,7 +211,15 @@ function isServerError(error: unknown): boolean {
   const cause = error instanceof Fault ? error.cause : error;
   if (!(cause instanceof pg.DatabaseError))
     return !(error instanceof Fault) || error.code !== "DATABASE_UNAVAILABLE";
-  return !endsConnection(cause.code ?? "");
+  return !endsConnection(cause.code ?? "") && !isStalePlan(cause);
+}
+
+/**
+ * A migration changed what a prepared statement returns. The connection keeps the statement and fails for ever; a new one
+ * prepares it anew.
+ */
+function isStalePlan(error: pg.DatabaseError): boolean {
+  return error.code === "0A000" && error.message.includes("cached plan must not change result type");
 }
 
 /** Whether no answer came in time, as the client says it: the other end may be gone without a word. */
@@ -241,6 +249,9 @@ export function toDatabaseFault(error: unknown): Fault {
   if (error instanceof Fault) return error;
   const text = error instanceof Error ? error.message : String(error);
   const sqlState = error instanceof pg.DatabaseError ? (error.code ?? "") : "";
+  if (error instanceof pg.DatabaseError && isStalePlan(error)) {
+    return new Fault("DATABASE_CONFLICT", text, { cause: error });
+  }
   if (sqlState === "40001" || sqlState === "40P01" || sqlState === "55P03") {
     return new Fault("DATABASE_CONFLICT", text, { cause: error });
   }

@@ -71,6 +71,8 @@ export class MemoryStore implements HostStore {
       isHeld: () => Promise.resolve(false),
       startHolding: () => Promise.resolve(false),
       findHeld: () => Promise.resolve(new Set()),
+      noteEmitted: () => Promise.resolve(),
+      findEmitters: () => Promise.resolve(new Map()),
       hold: () => Promise.resolve(),
       append: (events) => {
         copy.outbox.push(...events);

@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { eventOf } from "../../processors/kit/given.ts";
 import { toCause } from "../../processors/kit/emission.ts";
 import { defineProcessor } from "../../processors/kit/processor.ts";
 import type { Processor } from "../../processors/kit/processor.ts";
+import type { EventType } from "../../schemas/catalog.ts";
+import type { Envelope } from "../../schemas/envelope.ts";
 import { draft } from "../../schemas/envelope.ts";
 import { checkProcessors } from "../../services/host/host.ts";
 import { checkInboxRetention, pruneInbox } from "../../services/host/inbox-retention.ts";
@@ -94,6 +97,72 @@ describe("emissions", () => {
       ["fabric.throttle.applied", "cor_1"],
       ["fabric.throttle.applied", "cor_2"],
     ]);
+  });
+
+  // Three teams, three hosts: no start sees the whole circle.
+  it("that come back to the processor that began are cut after one round, recorded, whichever hosts they went through", async () => {
+    const drafts = {
+      "agent.tool.denied": draft("agent.tool.denied", {
+        decision_id: "d",
+        effect_class: "unknown",
+        message: "m",
+      }),
+      "agent.turn.started": draft("agent.turn.started", { trigger: "prompt" }),
+      "agent.turn.completed": draft("agent.turn.completed", {
+        outcome: "succeeded",
+        error_kind: null,
+        final_message_bytes: null,
+        continued_by_hook: false,
+        background_tasks: 0,
+      }),
+    };
+    const link = (name: string, from: EventType, to: keyof typeof drafts): Processor => ({
+      ...teller,
+      name,
+      topics: [from],
+      emits: [to],
+      project: (event) => [event],
+      apply: (_tx, changes) =>
+        Promise.resolve(
+          (changes as readonly Envelope[]).map((event) => ({
+            dedupeKey: event.event_id,
+            cause: toCause(event),
+            draft: drafts[to],
+          })),
+        ),
+    });
+    const a = link("ring-a", "agent.turn.completed", "agent.tool.denied");
+    const b = link("ring-b", "agent.tool.denied", "agent.turn.started");
+    const c = link("ring-c", "agent.turn.started", "agent.turn.completed");
+    await rig.createTopics(["agent.tool.denied", "agent.turn.started", "agent.turn.completed"]);
+    await rig.publish([eventOf(drafts["agent.turn.completed"], { correlationId: "cor_ring" })]);
+    for (const one of [a, b, c]) rig.start([one]);
+    const sent = new Set<string>();
+    // The relay is not part of this rig: what the outbox holds goes on by hand.
+    const passOn = async (): Promise<readonly Envelope[]> => {
+      const all = await rig.outbox();
+      const fresh = all.filter(
+        ({ event_id: id, type: of }) => !sent.has(id) && of !== "fabric.throttle.applied",
+      );
+      for (const { event_id: id } of fresh) sent.add(id);
+      if (fresh.length > 0) await rig.publish(fresh);
+      return all;
+    };
+    const said = await eventually(
+      passOn,
+      (all) => all.some((one) => one.type === "fabric.throttle.applied"),
+      {
+        what: "the cut of the circle",
+        deadlineMs: 30_000,
+      },
+    );
+    expect(said.map((one) => [one.type, one.origin, one.hop_count])).toEqual([
+      ["agent.tool.denied", "processor:ring-a", 1],
+      ["agent.turn.started", "processor:ring-b", 2],
+      ["agent.turn.completed", "processor:ring-c", 3],
+      ["fabric.throttle.applied", "processor:ring-a", 4],
+    ]);
+    expect(said.at(-1)?.redacted_summary).toMatchObject({ rule: "loop.causation", action: "cut" });
   });
 
   it("that only tell are not held back", async () => {

@@ -8,6 +8,7 @@ import { openDatabase } from "../../services/platform/postgres.ts";
 import type { Database } from "../../services/platform/postgres.ts";
 import { createTestDatabase } from "../harness/database.ts";
 import type { TestDatabase } from "../harness/database.ts";
+import { eventually } from "../harness/eventually.ts";
 import { projectDir } from "../harness/stack.ts";
 
 let test: TestDatabase;
@@ -106,6 +107,39 @@ describe("migrations", () => {
        WHERE table_schema = 'shop' AND grantee LIKE 'fabric\\_%' GROUP BY grantee`,
     );
     expect(rows).toEqual([{ grantee: "fabric_host", may: "delete,insert,select,update" }]);
+  });
+
+  // A reader holds the table; a migration asks for it alone; everybody else queues behind the migration.
+  it("let others use a table whose lock they wait for, and are applied when it is free", async () => {
+    await run();
+    await write("shop/0002_more.sql", "ALTER TABLE orders ADD COLUMN note text;");
+    let migrating = Promise.resolve({ applied: [] as string[] });
+    await database.transaction(async (reader) => {
+      await reader.query("SELECT count(*) FROM shop.orders");
+      migrating = run();
+      // It has the lock that migrations take, so it is at its file.
+      await eventually(async () => {
+        const held = await database.query(
+          "SELECT 1 FROM pg_stat_activity WHERE application_name = 'fabric-migrate' AND datname = current_database() AND wait_event_type = 'Lock'",
+        );
+        return held.rowCount > 0;
+      });
+      for (let call = 0; call < 20; call += 1) {
+        expect((await database.query("SELECT id FROM shop.orders WHERE id = 1")).rowCount).toBe(1);
+      }
+    });
+    expect(await migrating).toEqual({ applied: ["shop/0002_more.sql"] });
+  });
+
+  it("give up on a lock that nobody lets go of, naming the file, and leave nothing", async () => {
+    await run();
+    await write("shop/0002_more.sql", "CREATE TABLE more (id int); ALTER TABLE orders ADD COLUMN note text;");
+    await database.transaction(async (reader) => {
+      await reader.query("SELECT count(*) FROM shop.orders");
+      const given = migrate({ adminUrl: test.url, migrationsDir: dir, owners: ["shop"], lockWaitMs: 300 });
+      expect(await given.catch(faultOf)).toMatch(/MIGRATION_FAILED.*0002_more\.sql.*lock timeout/);
+    });
+    expect((await run()).applied).toEqual(["shop/0002_more.sql"]);
   });
 
   it("of the product itself: every owner's folder is applied, and no role may do what its list does not say", async () => {

@@ -107,6 +107,17 @@ describe("the Postgres pool", () => {
     }
   });
 
+  it("goes on after a migration changed what a prepared statement returns", async () => {
+    const pool = database({ maxConnections: 1 });
+    await pool.query("CREATE TABLE widened (a int)");
+    const statement = { name: "all-widened", text: "SELECT * FROM widened" };
+    await pool.query(statement);
+    await pool.query("ALTER TABLE widened ADD COLUMN b text");
+    // It may pass: whoever asks again is served by a new connection.
+    expect(await pool.query(statement).catch(codeOf)).toBe("DATABASE_CONFLICT");
+    expect((await pool.query(statement)).rows).toEqual([]);
+  });
+
   it("refuses instead of hanging when every connection is in a transaction", async () => {
     const pool = database({ maxConnections: 2, connectTimeoutMs: 300 });
     const nested = await pool

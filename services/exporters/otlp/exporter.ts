@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TraceTree } from "../../../processors/trace/queries.ts";
 import { loadTraces } from "../../../processors/trace/queries.ts";
+import { Backoff } from "../../platform/backoff.ts";
+import { classify, isRecordFault } from "../../platform/classify.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Metrics } from "../../platform/metrics.ts";
 import type { Database } from "../../platform/postgres.ts";
@@ -20,7 +22,8 @@ const spansPerRequest = 256;
 const leaseMs = 120_000;
 /** A trace that goes on is read again at most this often. */
 const lookAgainMs = 2_000;
-const maxBackoffMs = 30_000;
+const firstBackoffMs = 500;
+const longestBackoffMs = 30_000;
 const sweepEveryMs = 600_000;
 const sweepTraces = 500;
 
@@ -35,15 +38,15 @@ export interface OtlpExporterOptions {
   readonly retentionMs: number;
   readonly pollMs?: number;
   readonly firstBackoffMs?: number;
+  /** From 0 to 1; default `Math.random`. */
+  readonly random?: () => number;
 }
-
-/** The collector does not answer; nothing of the round is lost. */
-class CollectorAway extends Error {}
 
 /** Sends spans as they become complete. As many processes as one likes may run it. */
 export interface OtlpExporter {
   /** One round; gives the spans sent. Rejects when the collector or the database is away. */
   exportOnce(): Promise<number>;
+  /** Rejects when an invariant is broken: trying again would not mend it. */
   run(signal: AbortSignal): Promise<void>;
   health(): { readonly fault: string | null };
 }
@@ -83,27 +86,24 @@ export function createOtlpExporter(options: OtlpExporterOptions): OtlpExporter {
   async function sendAll(spans: readonly OutgoingSpan[]): Promise<number> {
     if (spans.length === 0) return 0;
     const outcome = await sender.send(spans);
-    switch (outcome.kind) {
-      case "sent":
-        await store.markSent(spans, "sent");
-        exported.add({}, spans.length);
-        return spans.length;
-      case "away":
-        throw new CollectorAway("the collector does not take spans", { cause: outcome.error });
-      case "refused": {
-        if (spans.length > 1) {
-          const half = Math.ceil(spans.length / 2);
-          return (await sendAll(spans.slice(0, half))) + (await sendAll(spans.slice(half)));
-        }
-        await store.markSent(spans, "refused");
-        refused.add({}, 1);
-        log.error(
-          { err: outcome.error, spanId: spans[0]?.span.spanId, correlationId: spans[0]?.correlationId },
-          "the collector refuses a span; it stays in the tables and is not sent again",
-        );
-        return 0;
-      }
+    if (outcome.kind === "sent") {
+      await store.markSent(spans, "sent");
+      exported.add({}, spans.length);
+      return spans.length;
     }
+    const { fault: failed } = outcome;
+    if (!isRecordFault(failed)) throw failed;
+    if (spans.length > 1) {
+      const half = Math.ceil(spans.length / 2);
+      return (await sendAll(spans.slice(0, half))) + (await sendAll(spans.slice(half)));
+    }
+    await store.markSent(spans, "refused");
+    refused.add({}, 1);
+    log.error(
+      { err: failed, spanId: spans[0]?.span.spanId, correlationId: spans[0]?.correlationId },
+      "the collector refuses a span; it stays in the tables and is not sent again",
+    );
+    return 0;
   }
 
   async function exportGroup(group: readonly ClaimedTrace[]): Promise<number> {
@@ -159,25 +159,31 @@ export function createOtlpExporter(options: OtlpExporterOptions): OtlpExporter {
 
   async function run(signal: AbortSignal): Promise<void> {
     const pollMs = options.pollMs ?? 1_000;
-    let backoffMs = options.firstBackoffMs ?? 500;
+    // Between half and all of each wait, so that several exporters do not come back as one.
+    const backoff = new Backoff({
+      firstMs: options.firstBackoffMs ?? firstBackoffMs,
+      longestMs: longestBackoffMs,
+      random: options.random ?? Math.random,
+    });
     let sweepAtMs = 0;
     while (!signal.aborted) {
       try {
         const count = await exportOnce();
         fault = null;
-        backoffMs = options.firstBackoffMs ?? 500;
+        backoff.reset();
         if (performance.now() >= sweepAtMs) {
           const removed = await store.removeOld(options.retentionMs, sweepTraces);
           if (removed < sweepTraces) sweepAtMs = performance.now() + sweepEveryMs;
         }
         if (count === 0) await pause(pollMs, signal);
       } catch (error) {
+        const failed = classify(error, "export");
+        if (failed.kind === "fatal") throw failed;
         failures.add();
-        fault = error instanceof Error ? error.message : String(error);
-        log.warn({ err: error, backoffMs }, "spans were not sent; they wait in Postgres");
-        // Between half and all of it, so that several exporters do not come back as one.
-        await pause(backoffMs * (0.5 + Math.random() / 2), signal);
-        backoffMs = Math.min(backoffMs * 2, maxBackoffMs);
+        fault = failed.message;
+        const backoffMs = backoff.nextMs();
+        log.warn({ err: failed, code: failed.code, backoffMs }, "spans were not sent; they wait in Postgres");
+        await pause(backoffMs, signal);
       }
     }
   }

@@ -3,16 +3,15 @@ import { OTLPTraceExporter as GrpcExporter } from "@opentelemetry/exporter-trace
 import { OTLPTraceExporter as HttpExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import type { SpanExporter } from "@opentelemetry/sdk-trace-base";
+import { Fault } from "../../../schemas/faults.ts";
 import type { OutgoingSpan } from "./readable-span.ts";
 import { toReadableSpan } from "./readable-span.ts";
 
-/** What became of one batch. */
-export type SendOutcome =
-  | { readonly kind: "sent" }
-  /** The collector is away, busy, or does not let us in: the same batch later. */
-  | { readonly kind: "away"; readonly error: unknown }
-  /** It will never take this batch: something in it is wrong, or there is too much of it. */
-  | { readonly kind: "refused"; readonly error: unknown };
+/**
+ * What became of one batch. COLLECTOR_UNAVAILABLE: it is away, busy, or does not let us in, so the same batch later.
+ * COLLECTOR_REJECTED: it will never take this batch; something in it is wrong, or there is too much of it.
+ */
+export type SendOutcome = { readonly kind: "sent" } | { readonly kind: "failed"; readonly fault: Fault };
 
 /** One connection to a collector. */
 export interface SpanSender {
@@ -43,7 +42,10 @@ export function createSender(options: SenderOptions): SpanSender {
       new Promise((resolve) => {
         exporter.export(
           spans.map((one) => toReadableSpan(one, resource)),
-          ({ code, error }) => resolve(code === 0 ? { kind: "sent" } : toFailure(error, spans.length)),
+          ({ code, error }) =>
+            resolve(
+              code === 0 ? { kind: "sent" } : { kind: "failed", fault: toFailure(error, spans.length) },
+            ),
         );
       }),
     close: () => exporter.shutdown(),
@@ -69,11 +71,14 @@ const refusedCodes: ReadonlySet<number> = new Set([3, 11]);
 const exhaustedCode = 8;
 
 /** What a failure to send says of a batch of so many spans. */
-export function toFailure(error: unknown, spanCount: number): SendOutcome {
+export function toFailure(error: unknown, spanCount: number): Fault {
   const code = (error as { readonly code?: unknown } | undefined)?.code;
-  if (code === exhaustedCode) return { kind: spanCount > 1 ? "refused" : "away", error };
-  const isRefused = typeof code === "number" && (refusedStatuses.has(code) || refusedCodes.has(code));
-  return { kind: isRefused ? "refused" : "away", error };
+  const isRefused =
+    code === exhaustedCode
+      ? spanCount > 1
+      : typeof code === "number" && (refusedStatuses.has(code) || refusedCodes.has(code));
+  const text = error instanceof Error ? error.message : String(error);
+  return new Fault(isRefused ? "COLLECTOR_REJECTED" : "COLLECTOR_UNAVAILABLE", text, { cause: error });
 }
 
 const partialSuccess = "Received Partial Success response:";

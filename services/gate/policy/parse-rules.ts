@@ -96,7 +96,10 @@ const rewriteRules = z.strictObject({
       }),
   ),
 });
+/** Chains of agents that people build have two or three; what would read this high starts itself. */
+const automationDepthHighest = 32;
 const limitsSchema = z.strictObject({
+  automation_depth: z.number().int().min(0).max(automationDepthHighest).optional(),
   rates: z
     .array(
       z
@@ -129,6 +132,7 @@ export interface YamlRules {
   readonly rewrites: readonly RewriteRule[];
   readonly rates: readonly RateRule[];
   readonly budgets: readonly BudgetRule[];
+  readonly automationDepthMax?: number;
 }
 
 /** A rule with its place, for checks that need other files. */
@@ -184,6 +188,9 @@ export function parseRules(files: ReadonlyMap<string, string>, problems: PolicyP
     rewrites: list<RewriteRule, "rules">(read("rewrites.yaml", rewriteRules), "rules"),
     rates: list<RateRule, "rates">(limits, "rates"),
     budgets: list<BudgetRule, "budgets">(limits, "budgets"),
+    ...(limits?.value.automation_depth === undefined
+      ? {}
+      : { automationDepthMax: limits.value.automation_depth }),
   };
   const hasAllLabels = files.has("labels.yaml") ? labels?.isWhole === true : true;
   return { rules, placed, ids, hasAllLabels };

@@ -190,6 +190,8 @@ export interface Policy {
   readonly rewrites: readonly RewriteRule[];
   readonly rates: readonly RateRule[];
   readonly budgets: readonly BudgetRule[];
+  /** Most agents that may have started each other, one the next, below what began it; absent: `defaultAutomationDepthMax`. */
+  readonly automationDepthMax?: number;
   /** Tools that a plugin may answer by itself: they have no effect and set no label. */
   readonly localTools: readonly string[];
 }

@@ -10,6 +10,14 @@ export const frozenMessage = "the tenant is frozen; an incident has to be lifted
 const frozenPriority = 10_000;
 const revokedPriority = 9_000;
 
+/**
+ * Most agents that may have started each other where a bundle does not say: an agent, its helper, the helper's helper and one
+ * more. A chain that goes on is a loop, and each link of it costs money.
+ */
+const defaultAutomationDepthMax = 4;
+/** Behind what a person did, before every rule of a policy. */
+const depthPriority = 8_000;
+
 /** Effect classes that go on while a scope is read-only. */
 const reading: ReadonlySet<string> = new Set(["none", "read"]);
 
@@ -34,7 +42,7 @@ function judgeHold(hold: HoldFact, effect: string): Pick<Verdict, "rule" | "reas
 /** Stage 2: forbids of `static-deny.cedar`, a frozen tenant, what the breaker or an incident holds, a revoked plan. */
 export const staticDenyStage: Stage = {
   name: "static-deny",
-  judge({ classified, facts, cedar }) {
+  judge({ classified, facts, policy, cedar }) {
     const verdicts: Verdict[] = [];
     const deny = { stage: "static-deny", decision: "deny", isAbsolute: true } as const;
     if (facts.tenant.state !== "active") {
@@ -57,6 +65,18 @@ export const staticDenyStage: Stage = {
         reason: "PLAN_REVOKED",
         message: "this plan was revoked by a person; propose another one",
         priority: revokedPriority,
+      });
+    }
+    const depth = facts.session.automationDepth ?? 0;
+    const deepest = policy.automationDepthMax ?? defaultAutomationDepthMax;
+    // Written so that a number which is none denies.
+    if (!(depth <= deepest)) {
+      verdicts.push({
+        ...deny,
+        rule: "automation.depth",
+        reason: "AUTOMATION_TOO_DEEP",
+        message: `${String(depth)} agents have started each other, and ${String(deepest)} may; report back to the one that started this one`,
+        priority: depthPriority,
       });
     }
     try {
