@@ -107,6 +107,11 @@ export function createCommitter(options: CommitterOptions): Committer {
   );
   const retries = metrics.counter("fabric_gate_retries_total", "calls decided again, by cause", ["cause"]);
   const late = metrics.counter("fabric_gate_late_total", "calls committed after their caller was told no");
+  const remarks = metrics.counter(
+    "fabric_gate_result_remarks_total",
+    "results that do not fit what was decided on their call, by the event that says so",
+    ["type"],
+  );
   const maxWaiting = options.maxWaiting ?? defaultMaxWaiting;
   /** Calls whose large payload is being stored: they will queue, and count as if they did. */
   let storing = 0;
@@ -206,6 +211,7 @@ export function createCommitter(options: CommitterOptions): Committer {
     try {
       const result = await commitGroup(open, commit);
       sizes.observe(result.committed);
+      for (const { type } of result.remarks) remarks.add({ type });
       if (result.late.length > 0) await takeBack(result.late);
       again(result.lost, "facts");
       queue.putBack(result.followers);

@@ -2,6 +2,7 @@ import type { GateAnswer, Json } from "../../schemas/gate.ts";
 import type { Tx } from "../platform/postgres.ts";
 import { plainArray, textArray, wordArray } from "./array-parameter.ts";
 import type { ApprovalFact, DatedFact } from "./facts-of-call.ts";
+import type { CallDecision } from "./result-check.ts";
 
 /** A plan as it was proposed, of one agent of one session. */
 export interface WantedPlan {
@@ -10,6 +11,11 @@ export interface WantedPlan {
   /** Empty: the session's own agent. */
   readonly agentId: string;
   readonly intentDigest: string;
+}
+/** A call of a session by its runtime's own name. */
+export interface WantedCall {
+  readonly sessionKey: string;
+  readonly toolCallId: string;
 }
 /** What a group has to know, by key. */
 export interface WantedFacts {
@@ -25,6 +31,8 @@ export interface WantedFacts {
   readonly counterKeys: readonly string[];
   /** Names of dated facts; each is looked up for every tenant. */
   readonly datedNames: readonly string[];
+  /** Calls whose result is told. */
+  readonly results: readonly WantedCall[];
 }
 /** Nothing: to prepare the query before the first call needs it. */
 export const nothingWanted: WantedFacts = {
@@ -36,6 +44,7 @@ export const nothingWanted: WantedFacts = {
   plans: [],
   counterKeys: [],
   datedNames: [],
+  results: [],
 };
 export interface TenantFacts {
   readonly state: "active" | "frozen";
@@ -99,11 +108,18 @@ export interface GroupFacts {
   readonly counters: ReadonlyMap<string, number>;
   /** By `ofTenant` of the fact's name. */
   readonly dated: ReadonlyMap<string, DatedFact>;
+  /** What was decided on calls whose result is told, by `resultKey`: the oldest first. */
+  readonly decided: ReadonlyMap<string, readonly CallDecision[]>;
 }
 
 /** Key of a plan within a group. */
 export function planKey(plan: Omit<WantedPlan, "tenantId">): string {
   return JSON.stringify([plan.sessionKey, plan.agentId, plan.intentDigest]);
+}
+
+/** Key of a call whose result is told, within a group. */
+export function resultKey({ sessionKey, toolCallId }: WantedCall): string {
+  return `${sessionKey}\n${toolCallId}`;
 }
 
 /** Key of something that each tenant has its own of, within a group. */
@@ -168,7 +184,12 @@ const factsText = `SELECT
   (SELECT jsonb_object_agg(counter_key, spent) FROM gate.counters WHERE counter_key = ANY ($10::text[])) AS counters,
   (SELECT jsonb_agg(jsonb_build_object('tenant', tenant_id, 'name', name, 'value', value,
        'at_ms', extract(epoch FROM at) * 1000))
-     FROM gate.dated_facts WHERE tenant_id = ANY ($1::text[]) AND name = ANY ($11::text[])) AS dated`;
+     FROM gate.dated_facts WHERE tenant_id = ANY ($1::text[]) AND name = ANY ($11::text[])) AS dated,
+  (SELECT jsonb_agg(jsonb_build_object('at', w.at, 'id', d.decision_id, 'decision', d.decision, 'tool', d.tool,
+       'planDigest', d.plan_digest, 'input', CASE WHEN d.request_ref IS NULL THEN d.request -> 'input' END,
+       'modified', d.answer -> 'modified_input') ORDER BY d.decided_at, d.decision_id)
+     FROM unnest($12::uuid[], $13::text[]) WITH ORDINALITY AS w(session, call, at)
+     JOIN gate.decisions AS d ON d.session_key = w.session AND d.request ->> 'tool_call_id' = w.call) AS decided`;
 
 interface FactsRow {
   readonly server_ms: number;
@@ -211,6 +232,7 @@ interface FactsRow {
         readonly at_ms: number;
       }[]
     | null;
+  readonly decided: readonly (CallDecision & { readonly at: number })[] | null;
 }
 
 /** Fetches the facts of a whole group in one round trip. */
@@ -231,6 +253,8 @@ export async function loadFacts(tx: Tx, wanted: WantedFacts): Promise<GroupFacts
       wordArray(plans.map((one) => one.intentDigest)),
       textArray(wanted.counterKeys),
       textArray(wanted.datedNames),
+      plainArray(wanted.results.map((one) => one.sessionKey)),
+      textArray(wanted.results.map((one) => one.toolCallId)),
     ],
   });
   const row = found.rows[0];
@@ -257,7 +281,22 @@ export async function loadFacts(tx: Tx, wanted: WantedFacts): Promise<GroupFacts
         { value: one.value, atMs: Math.floor(one.at_ms) },
       ]),
     ),
+    decided: toDecided(wanted.results, row?.decided ?? []),
   };
+}
+
+function toDecided(
+  results: readonly WantedCall[],
+  rows: readonly (CallDecision & { readonly at: number })[],
+): GroupFacts["decided"] {
+  const decided = new Map<string, CallDecision[]>();
+  for (const { at, id, ...rest } of rows) {
+    const call = results[at - 1];
+    if (call === undefined) continue;
+    const key = resultKey(call);
+    decided.set(key, [...(decided.get(key) ?? []), { ...rest, id: `dec_${id}` }]);
+  }
+  return decided;
 }
 
 function toStoredAnswer(one: NonNullable<FactsRow["answers"]>[string]): StoredAnswer {

@@ -1,3 +1,4 @@
+import type { Draft } from "../../schemas/envelope.ts";
 import { Fault } from "../../schemas/faults.ts";
 import type { GateAnswer } from "../../schemas/gate.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -13,7 +14,7 @@ import { isHeld, isRevoked, toPlanKey } from "./call-facts.ts";
 import { toSessionKey } from "./call-keys.ts";
 import { commitStatement } from "./commit-statement.ts";
 import { wantedCounters } from "./counters.ts";
-import type { GroupFacts, StoredAnswer, WantedPlan } from "./facts.ts";
+import type { GroupFacts, StoredAnswer, WantedCall, WantedPlan } from "./facts.ts";
 import { loadFacts } from "./facts.ts";
 import type { ChangingCall } from "./group-change.ts";
 import { toChangeJson, toGroupChange } from "./group-change.ts";
@@ -62,6 +63,8 @@ export interface GroupResult {
   readonly lost: readonly QueuedCall[];
   /** The same call as another one of the group: its answer is among the facts of the next round. */
   readonly followers: readonly QueuedCall[];
+  /** What results said against their decisions. */
+  readonly remarks: readonly Draft[];
 }
 
 /**
@@ -82,7 +85,7 @@ export async function commitGroup(
       unanswered.push(call);
   }
   const { leaders, followers } = toLeaders(unanswered);
-  if (leaders.length === 0) return { committed: 0, late: [], lost: [], followers };
+  if (leaders.length === 0) return { committed: 0, late: [], lost: [], followers, remarks: [] };
   const context = { facts, holdsOf, tenantKeys: await openKeys(options.keys, leaders), ...options };
   const committed = await commitWhatHolds(leaders, context);
   if (committed.length > 0) notifyOutbox(database);
@@ -96,6 +99,7 @@ export async function commitGroup(
     late,
     lost: leaders.filter((call) => !written.has(call) && !call.isSettled),
     followers,
+    remarks: committed.flatMap(({ remark }) => (remark === null ? [] : [remark])),
   };
 }
 
@@ -136,8 +140,16 @@ function toWanted(calls: readonly QueuedCall[], nowMs: number): Parameters<typeo
         work.request === null ? [] : wantedCounters(work.request, work.tenantId, policy, nowMs),
       ),
     ),
+    results: calls.flatMap(toWantedCall),
     datedNames: unique(gated.flatMap(({ policy, work }) => wantedFacts(policy, work.request))),
   };
+}
+
+/** PostgreSQL takes no NUL in a text; a call of such a name was denied. */
+function toWantedCall({ sessionKey, work }: QueuedCall): WantedCall[] {
+  const toolCallId = work.reported?.tool_call_id;
+  if (sessionKey === null || toolCallId === undefined || toolCallId.includes("\0")) return [];
+  return [{ sessionKey, toolCallId }];
 }
 
 /** Decides the calls one after the other, each on what those before it change. */

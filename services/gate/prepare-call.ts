@@ -1,4 +1,5 @@
 import type { Observation } from "../../schemas/adapter.ts";
+import type { Draft } from "../../schemas/envelope.ts";
 import { Fault } from "../../schemas/faults.ts";
 import type { GateAnswer, GateRequest, JsonObject } from "../../schemas/gate.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -12,6 +13,7 @@ import { findHoldsOfCall, isRevoked, toAutomationDepth, toKnownCall } from "./ca
 import type { CallChange } from "./call-change.ts";
 import { toCallChange, toLedgerEntry, toResultChange } from "./call-change.ts";
 import type { GroupFacts, TenantFacts } from "./facts.ts";
+import { resultKey } from "./facts.ts";
 import type { HoldsOf } from "./hold-watch.ts";
 import type { GroupLedger, KnownFacts } from "./group-ledger.ts";
 import type { HookWork } from "./hook-work.ts";
@@ -19,8 +21,10 @@ import type { Verdict } from "./policy/policy.ts";
 import type { QueuedCall } from "./queued-call.ts";
 import type { RecordableWork } from "./record.ts";
 import { toLocalRuling } from "./local-profile.ts";
+import { checkResult } from "./result-check.ts";
 import { labelsOfResult } from "./result-labels.ts";
 import type { Ruling } from "./ruling.ts";
+import { classifySafely } from "./stages/classify-stage.ts";
 import type { Decide } from "./stages/decide.ts";
 import { emptyFacts, toUnrecordedRuling } from "./unavailable.ts";
 import type { DecisionRow } from "./store.ts";
@@ -189,6 +193,7 @@ export function prepareCall(queued: QueuedCall, context: PrepareContext): Prepar
     automationDepth: known.automationDepth,
     heldSessions: known.heldSessions,
     decision: { ruling, answer, change },
+    remark: null,
     decisionRow,
     change,
     isSeenByOthers: entry !== null,
@@ -208,6 +213,7 @@ function toRecorded(
   | "automationDepth"
   | "heldSessions"
   | "decision"
+  | "remark"
   | "decisionRow"
   | "change"
   | "isSeenByOthers"
@@ -221,6 +227,7 @@ function toRecorded(
     automationDepth: sessionKey === null ? 0 : toAutomationDepth(queued, sessionKey, facts, ledger),
     heldSessions: new Map<string, number>(),
     decision: null,
+    remark: null,
     decisionRow: null,
     change: null,
     isSeenByOthers: false,
@@ -228,9 +235,10 @@ function toRecorded(
   };
   const { reported } = work;
   if (reported === undefined || sessionKey === null) return plain;
+  const remark = toRemark(queued, sessionKey, facts);
   const known = toKnownCall(queued, sessionKey, tenant, facts, ledger, environment);
   const change = toResultChange(sessionKey, known, labelsOfResult(reported, known.facts, policy, classify));
-  if (change === null) return plain;
+  if (change === null) return { ...plain, remark };
   const entry = toLedgerEntry(change, known, facts.serverMs);
   if (entry !== null) ledger.note(known.place, entry);
   return {
@@ -238,12 +246,27 @@ function toRecorded(
     automationDepth: plain.automationDepth,
     heldSessions: known.heldSessions,
     decision: null,
+    remark,
     decisionRow: null,
     change,
     isSeenByOthers: entry !== null,
     // What has happened is recorded in the end, whatever else changes.
     isUnconditional: queued.attempts >= context.maxAttempts,
   };
+}
+
+/** What a result says against the decisions on its call. */
+function toRemark(
+  { work, policy, classify }: QueuedCall,
+  sessionKey: string,
+  facts: GroupFacts,
+): Draft | null {
+  const { reported } = work;
+  if (reported?.tool_call_id === undefined) return null;
+  const key = resultKey({ sessionKey, toolCallId: reported.tool_call_id });
+  const classified = classifySafely(classify, reported, policy);
+  const mayPassUnasked = policy.localTools.includes(reported.tool);
+  return checkResult(work, { reported, classified, mayPassUnasked }, facts.decided.get(key) ?? []);
 }
 
 /**

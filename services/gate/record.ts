@@ -29,6 +29,8 @@ export interface RecordableWork {
   readonly payloadRef: string;
   readonly payloadDigest: string;
   readonly decision: MadeDecision | null;
+  /** What a result says against the decisions on its call. */
+  readonly remark: Draft | null;
   /** Id of the first observation, which for a gated call is its intent. */
   readonly firstEventId: string;
 }
@@ -91,6 +93,17 @@ export function toConsequences(calls: readonly RecordableWork[], context: Record
       fresh.set(anchorKey, eventId);
       anchors.push({ anchorKey, tenantId: call.work.tenantId, sessionKey: call.sessionKey, eventId });
     });
+    if (call.remark !== null)
+      envelopes.push(
+        toEnvelope(call.remark, {
+          eventId: context.newEventId(),
+          origin: "agent",
+          causationId: call.firstEventId,
+          payloadRef: call.payloadRef,
+          payloadDigest: call.payloadDigest,
+          ...base,
+        }),
+      );
     if (call.decision !== null && subject !== null) {
       const rulings = toRulingEvents(call, call.decision, subject, { origin: "agent", ...base }, context);
       envelopes.push(...rulings.envelopes);
