@@ -34,23 +34,13 @@ const namedProblemsMax = 5;
 /** Stage 1: what a request is about. The same request, policy and links give the same value. */
 export function createClassifier({ bash, sql, home }: ClassifierParts): Classify {
   const reader: Reader = { parse: createParse(bash, home), sql, home };
-  /** A request is classified for its intent, its plan and its decision; it does not change in between. */
-  const before = new WeakMap<
-    AskedCall,
-    { readonly policy: Policy; readonly realPaths: RealPaths | undefined; readonly classified: Classified }
-  >();
   return (request, policy, realPaths) => {
-    const known = before.get(request);
-    if (known?.policy === policy && known.realPaths === realPaths) return known.classified;
     const entry = findTool(policy.tools, request.tool);
-    let classified: Classified;
     try {
-      classified = readRequest(request, policy, entry, realPaths, reader);
+      return readRequest(request, policy, entry, realPaths, reader);
     } catch {
-      classified = notUnderstood(entry);
+      return notUnderstood(entry);
     }
-    before.set(request, { policy, realPaths, classified });
-    return classified;
   };
 }
 
