@@ -28,7 +28,7 @@ export const spoiltSettings: Bypass = {
   },
 };
 
-/** The same hooks in a second file, which the person's own mistakes do not reach: what managed settings are. */
+/** The same hooks in a second file, which holds nothing that the client does not understand. */
 async function addSecondFile(home: string): Promise<string> {
   const settings = await readFile(pathIn(home), "utf8");
   const hooks = hooksOf(settings);
@@ -42,10 +42,10 @@ export const spoiltSettingsLimit: Limit = {
   why: "one entry that the client does not understand, whoever wrote it, disables its whole settings file without a word",
   tried: "a hook of an unknown type beside ours in ~/.claude/settings.json",
   mitigation:
-    "managed settings or `--settings` with a file of their own; `fabric doctor` names such an entry, and a session without gate traffic is flagged",
+    "`fabric doctor` names such an entry, and a session without gate traffic is flagged; managed settings are the client's own answer, and were not measured",
   attempt: {
     setting: "the same hooks in a second file by `--settings FILE`",
-    helps: true,
+    helps: false,
     change: async (start, { home }) => ({
       ...start,
       argv: [...start.argv, "--settings", await addSecondFile(home)],
