@@ -38,7 +38,10 @@ export const gateRequestSchema = z.strictObject({
   input: z.record(z.string(), json),
   working_directory: z.string().max(4096).optional(),
   permission_mode: z.string().max(64).optional(),
-  /** The runtime puts its own dialog in front of the call when the answer says `confirm`, and only its user can answer it. */
+  /**
+   * The runtime puts its own dialog in front of the call when the answer says `confirm`, and only its user can answer it.
+   * An adapter's word: what a caller of the gate's own routes writes here counts for nothing.
+   */
   user_dialog: z.boolean().optional(),
   traceparent: z
     .string()

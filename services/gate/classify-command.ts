@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../schemas/gate.ts";
+import type { Json, JsonObject } from "../../schemas/gate.ts";
 import { resolvePath } from "./classify-paths.ts";
 import type { DeclaredPrograms } from "./shell/declared-programs.ts";
 import { parseCommand } from "./shell/parse-command.ts";
@@ -64,8 +64,8 @@ export function toCommandText(words: readonly string[]): string {
 /** The field by which runtimes take a command's folder; another one may be taken, or left aside as unknown. */
 const folderField = "workdir";
 const perhapsFolderFields = ["cwd", "working_directory"];
-/** A shell that is no kin of bash, as the program that the runtime would start. */
-const foreignShell = /(?:^|[/\\])(?:powershell|pwsh|cmd|fish|csh|tcsh|nu|xonsh|elvish)(?:\.exe)?$/i;
+/** A shell whose language is read here, by its name or where systems keep it; any other program may do anything with a text. */
+const knownShell = /^(?:(?:\/usr(?:\/local)?|\/opt\/homebrew)?\/bin\/)?(?:bash|sh|zsh|dash|ksh)$/;
 const foreignTool = /powershell|pwsh/i;
 
 /** What the texts of a call run together. */
@@ -81,11 +81,7 @@ export function readCommand(
   },
   parse: ParseCommand,
 ): ParsedCommand {
-  const shell = call.input["shell"];
-  const foreign =
-    typeof shell === "string" && foreignShell.test(shell)
-      ? shell
-      : call.names.find((name) => foreignTool.test(name));
+  const foreign = toForeignShell(call.input) ?? call.names.find((name) => foreignTool.test(name));
   if (foreign !== undefined)
     return join(
       [],
@@ -98,6 +94,19 @@ export function readCommand(
   );
 }
 
+/** Whether a runtime that knows the field would take its default. */
+const isLeftOut = (value: Json | undefined): value is null | "" | undefined =>
+  value === undefined || value === null || value === "";
+
+/** The program that the runtime would give the command to, where that is none whose language is read here. */
+function toForeignShell(input: JsonObject): string | undefined {
+  const shell = input["shell"];
+  if (isLeftOut(shell)) return undefined;
+  // What a runtime makes of a list or of `true` is its own affair.
+  const name = typeof shell === "string" ? shell : JSON.stringify(shell);
+  return typeof shell === "string" && knownShell.test(shell) ? undefined : name.slice(0, 200);
+}
+
 /** The folders that the command may run in; undefined: one that no text tells. */
 function toFolders(
   input: JsonObject,
@@ -106,19 +115,23 @@ function toFolders(
 ): (string | undefined)[] {
   const toFolder = (field: string): (string | undefined)[] => {
     const given = input[field];
-    if (typeof given !== "string" || given === "") return [];
+    if (isLeftOut(given)) return [];
+    if (typeof given !== "string") return [undefined];
     const folder = resolvePath(workingDirectory, home, given);
     return [folder.startsWith("/") ? folder : undefined];
   };
   const here = workingDirectory?.startsWith("/") === true ? workingDirectory : undefined;
-  const [own = here] = toFolder(folderField);
-  return [...new Set([own, ...perhapsFolderFields.flatMap(toFolder)])];
+  const own = toFolder(folderField);
+  return [...new Set([...(own.length === 0 ? [here] : own), ...perhapsFolderFields.flatMap(toFolder)])];
 }
 
 /** Variables that the runtime sets for the command, where they change what runs. */
 function toEnvironmentReasons(input: JsonObject): OpaqueReason[] {
   const environment = input["env"];
-  if (typeof environment !== "object" || environment === null || Array.isArray(environment)) return [];
+  if (isLeftOut(environment)) return [];
+  // A list, or a text of lines: which variables a runtime takes from it is not known.
+  if (typeof environment !== "object" || Array.isArray(environment))
+    return [{ kind: "environment", detail: "env" }];
   return Object.entries(environment)
     .filter(
       ([name, value]) => classifyVariable(name, typeof value === "string" ? value : undefined) !== "none",

@@ -111,6 +111,16 @@ export function ofSubject(request: GateRequest, { subject }: Pick<HookOrigin, "s
 }
 
 /**
+ * A request that its caller wrote in the gate's own language. That a dialog will ask the user is an adapter's word, by what
+ * it knows of its runtime: by the caller's word alone every rule that asks the user would be an allow.
+ * INVARIANT: test/integration/gate-hooks.test.ts "takes no caller's word for a dialog of the user".
+ */
+export function ofCaller(request: GateRequest, origin: Pick<HookOrigin, "subject">): GateRequest {
+  const { user_dialog: _claimed, ...rest } = request;
+  return ofSubject(rest, origin);
+}
+
+/**
  * The work of a harness that speaks the gate's own language: its intent is made here. `request` is already the token's
  * subject's.
  */

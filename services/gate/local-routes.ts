@@ -11,7 +11,7 @@ import type { Metrics } from "../platform/metrics.ts";
 import { bodyOf, parseInput } from "../platform/route-input.ts";
 import type { Classify } from "./classified.ts";
 import type { HookOrigin } from "./hook-translation.ts";
-import { ofSubject, toOwnWork } from "./hook-translation.ts";
+import { ofCaller, toOwnWork } from "./hook-translation.ts";
 import type { HookOutcome, HookWork } from "./hook-work.ts";
 import type { LocalCaller } from "./local-profile.ts";
 import { toLocalProfile, toLocalTools } from "./local-profile.ts";
@@ -81,7 +81,7 @@ export function registerLocalRoutes(app: HttpServer, options: LocalRouteOptions)
         // The input as it came: the parser drops a key named `__proto__`.
         const { decisions: sent } = json as { decisions: { request: { input: JsonObject } }[] };
         const input = sent[index]?.request.input ?? one.request.input;
-        const asked = ofSubject(Object.assign({}, one.request, { input }), origin);
+        const asked = ofCaller(Object.assign({}, one.request, { input }), origin);
         const atMs = Math.min(Date.parse(one.decided_at), clock.nowMs() + aheadMaxMs);
         return record(asked, policies.get(one.policy_revision) ?? null, atMs, origin);
       }),

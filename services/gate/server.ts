@@ -39,7 +39,7 @@ import { createHoldWatch } from "./hold-watch.ts";
 import { mayBeFrozen } from "./holds.ts";
 import { factAccess, registerFactRoutes } from "./fact-routes.ts";
 import type { HookOrigin } from "./hook-translation.ts";
-import { isGating, ofSubject, toHookWork, toOwnWork, translateBody } from "./hook-translation.ts";
+import { isGating, ofCaller, toHookWork, toOwnWork, translateBody } from "./hook-translation.ts";
 import { toRefusalText, toUnreadRefusal } from "./hook-refusal.ts";
 import type { HookOutcome, HookWork } from "./hook-work.ts";
 import { localAccess, registerLocalRoutes } from "./local-routes.ts";
@@ -299,7 +299,7 @@ export function createGate(options: GateOptions): Gate {
     // The input as it came: the parser drops a key named `__proto__`, and what is judged has to be what would run.
     const origin = toOrigin(request);
     const input = (json as { input: JsonObject }).input;
-    const asked = ofSubject(Object.assign(parsed, { input }), origin);
+    const asked = ofCaller(Object.assign(parsed, { input }), origin);
     const startedMs = performance.now();
     const work = toOwnWork(asked, classify(asked, options.policy()), raw, origin);
     const outcome = await orUnrecorded(await committer.submit(work, budgetMs, await around(asked)), work);

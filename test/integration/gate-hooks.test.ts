@@ -202,6 +202,32 @@ describe("a harness of one's own", () => {
     expect(stored.rows).toEqual([{ claim: "dev" }]);
   });
 
+  it("takes no caller's word for a dialog of the user", async () => {
+    const asked = (session: string) =>
+      ownRequest(
+        "shell.run",
+        { command: "npm install left-pad" },
+        { user_dialog: true, session_id: session },
+      );
+    const { json } = await running.post("/v1/gate/decide", asked("dialog-claimed"));
+    expect(json).toMatchObject({ decision: "require_approval" });
+    expect(json).not.toHaveProperty("confirm");
+    const reported = {
+      policy_revision: (json as GateAnswer).policy_revision,
+      decided_at: new Date().toISOString(),
+      request: asked("dialog-reported"),
+    };
+    expect(await running.post("/v1/gate/local-decisions", { decisions: [reported] })).toMatchObject({
+      status: 200,
+    });
+    const stored = await rig.admin.query<{ request: object }>(
+      "SELECT request FROM gate.decisions WHERE request ->> 'session_id' = ANY ($1)",
+      [["dialog-claimed", "dialog-reported"]],
+    );
+    expect(stored.rows.length).toBeGreaterThan(0);
+    for (const { request } of stored.rows) expect(request).not.toHaveProperty("user_dialog");
+  });
+
   it("needs no capability to read", async () => {
     const reply = await running.post("/v1/gate/decide", ownRequest("file.read", { path: "src/a.ts" }));
     expect(reply.json).toMatchObject({ decision: "allow" });
