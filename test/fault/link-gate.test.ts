@@ -1,0 +1,43 @@
+import { describe, expect, it } from "vitest";
+import type { GateCell } from "./ledger/gate-cell.ts";
+import { runGateCell } from "./ledger/gate-cell.ts";
+
+const cells: readonly GateCell[] = [
+  { name: "callers-half-open", link: "callers", fault: { kind: "half-open" } },
+  { name: "resource-half-open", link: "resource", fault: { kind: "half-open" } },
+  { name: "gate-postgres-reset", link: "gate-postgres", fault: { kind: "reset", everyMs: 150 } },
+  { name: "gate-postgres-half-open", link: "gate-postgres", fault: { kind: "half-open" } },
+];
+
+describe.concurrent("a fault between the gate and those around it", () => {
+  for (const cell of cells) {
+    it(
+      `${cell.name}: decides each call once, and each effect is carried out once`,
+      { timeout: 900_000 },
+      async ({ expect: its }) => {
+        const { rounds, verdict } = await runGateCell(cell);
+        its(verdict).toMatchObject({ lost: 0, doubled: 0, outOfOrder: 0, stuck: 0 });
+        for (const round of rounds) {
+          its(round.inFlight.length).toBeGreaterThan(0);
+          its(round.committedDuring).toBeGreaterThan(0);
+          its(round.hits["connections"]).toBeGreaterThan(0);
+          its(round.allMs).not.toBeNull();
+        }
+      },
+    );
+  }
+});
+
+describe("a planted fault", () => {
+  it("retry of an unknown effect: turns resource-half-open red", { timeout: 300_000 }, async () => {
+    const { verdict } = await runGateCell(
+      {
+        name: "planted-retry-of-unknown (resource-half-open)",
+        link: "resource",
+        fault: { kind: "half-open" },
+      },
+      { onUnknown: "new-right", rounds: 1 },
+    );
+    expect(verdict.doubled).toBeGreaterThan(0);
+  });
+});
