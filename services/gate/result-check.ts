@@ -1,6 +1,6 @@
 import type { Draft } from "../../schemas/envelope.ts";
 import { draft } from "../../schemas/envelope.ts";
-import type { GateRequest, Json, JsonObject } from "../../schemas/gate.ts";
+import type { GateRequest, JsonObject } from "../../schemas/gate.ts";
 import { canonicalDigest } from "../platform/canonical-json.ts";
 import { maskJson } from "../platform/mask.ts";
 import { toJsonPreview } from "../platform/masked-preview.ts";
@@ -103,7 +103,7 @@ const toStored = (input: JsonObject): JsonObject => JSON.parse(toJsonColumn(mask
 function digestOf(tool: string, input: JsonObject, volatile: readonly string[]): string | null {
   const kept = Object.entries(input).filter(([field]) => !volatile.includes(field));
   try {
-    return canonicalDigest({ tool, arguments: Object.fromEntries(kept) } as Json);
+    return canonicalDigest({ tool, arguments: Object.fromEntries(kept) });
   } catch (error) {
     // No canonical form: such a call is denied anyway.
     if (error instanceof TypeError) return null;
