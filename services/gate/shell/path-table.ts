@@ -19,13 +19,15 @@ const READS_AFTER_PATTERN = shape("none", "file", {
 
 /** Files that go into an issue, a request or a release. */
 const GH_FILES = "-F --body-file --notes-file --input --env-file";
+/** Named too, so that none of them is taken for a shortening of one that names a file. */
+const GH_TEXTS = "-b --body -n --notes -t --title -H --head -B --base -R --repo";
 
 /** Paths by program; a program that is not here writes and reads what nobody knows. */
 export const PATH_TABLE: ReadonlyMap<string, PathShape> = new Map<string, PathShape>([
   ...TOOL_PATHS,
   ...["gh", "glab"].map((name): [string, PathShape] => [
     name,
-    shape("none", "file", { values: GH_FILES, inputs: GH_FILES }),
+    shape("none", "file", { values: `${GH_FILES} ${GH_TEXTS}`, inputs: GH_FILES }),
   ]),
   ["rm", shape("all", "tree", { unless: "--help --version" })],
   ["rmdir", shape("all", "tree")],
