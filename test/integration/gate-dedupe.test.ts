@@ -189,9 +189,10 @@ describe("the same call again", () => {
       [one, two, one, two].map((gate) => gate.post("/v1/hooks/claude-code", result)),
     );
     expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-    expect(await rig.count("outbox.events")).toBe(before + 1);
+    // The result, and that nothing was decided on its call.
+    expect(await rig.count("outbox.events")).toBe(before + 2);
     const other = await one.post("/v1/hooks/claude-code", { ...result, tool_response: { stdout: "y" } });
     expect(other.status).toBe(200);
-    expect(await rig.count("outbox.events")).toBe(before + 2);
+    expect(await rig.count("outbox.events")).toBe(before + 4);
   });
 });
