@@ -146,7 +146,7 @@ function toOperands(program: string, words: readonly string[]): string[] {
   const takesValue =
     program === "git"
       ? "-C -c --git-dir --work-tree --namespace"
-      : "-n --namespace --context --profile --region -f --kubeconfig -chdir --prefix -C --project";
+      : "-n --namespace --context --profile --region -f --kubeconfig -chdir --prefix -C --project --query --endpoint-url --subscription --account --token --server --user --cluster";
   const operands: string[] = [];
   for (let at = 0; at < words.length; at += 1) {
     const word = words[at] ?? "";

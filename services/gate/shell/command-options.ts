@@ -1,10 +1,11 @@
+import { toFdLaunches } from "./found-by-fd.ts";
 import { toOpaque, toSource } from "./launch.ts";
 import type { Launch } from "./launch.ts";
 import { scanAllOptions } from "./options.ts";
 import type { Word } from "./parsed-command.ts";
 
-/** What the value of an option is: a command line of the shell, the rest of the words, a file of code, or code of its own. */
-type Value = "command" | "words" | "file" | "code";
+/** What the value of an option is: a command line of the shell, a file of code, or code of its own. */
+type Value = "command" | "file" | "code";
 
 /** Options of one kind. Long ones count by every beginning of three letters and more, as getopt takes them. */
 type Row = { readonly options: string; readonly value: Value };
@@ -21,7 +22,6 @@ const NODE_PACKAGES = [
     "--script-shell --scriptShell --node-options --shell --git --editor --viewer --shell-emulator --registry --userconfig --globalconfig",
   ),
 ];
-const FD = [row("words", "-x -X --exec --exec-batch")];
 
 /** Options that name what runs, by program. */
 const TABLE: ReadonlyMap<string, readonly Row[]> = new Map<string, readonly Row[]>([
@@ -35,8 +35,6 @@ const TABLE: ReadonlyMap<string, readonly Row[]> = new Map<string, readonly Row[
   ["ag", [row("command", "--pager")]],
   ["ack", [row("command", "--pager")]],
   ["bat", [row("command", "--pager")]],
-  ["fd", FD],
-  ["fdfind", FD],
   ...["gcc", "g++", "cc", "c++", "clang", "clang++", "gfortran"].map((name): [string, Row[]] => [
     name,
     COMPILER,
@@ -77,6 +75,17 @@ const TABLE: ReadonlyMap<string, readonly Row[]> = new Map<string, readonly Row[
   ["prettier", [row("code", "--plugin")]],
   ["javac", [row("code", "-processorpath --processor-path -processor")]],
   ["mysql", [row("command", "--pager")]],
+  ["mariadb", [row("command", "--pager")]],
+  ["pylint", [row("code", "--init-hook")]],
+  ["pandoc", [row("file", "-F --filter -L --lua-filter"), row("command", "--pdf-engine")]],
+  ["rake", [row("code", "-e --execute -E --execute-continue -p --execute-print")]],
+  ["prove", [row("command", "-e --exec")]],
+  ["just", [row("code", "-c --command --shell --shell-arg")]],
+  ["rebar3", [row("code", "--eval")]],
+  ["bazel", [row("command", "--run_under")]],
+  ["phpunit", [row("file", "--bootstrap")]],
+  ["django-admin", [row("code", "-c --command")]],
+  ["ipdb3", [row("code", "-c")]],
 ]);
 
 /** Commands and code that programs take as the value of an option. */
@@ -93,7 +102,7 @@ function byTable(program: string, args: readonly Word[]): Launch[] {
     for (const { options, value } of rows)
       for (const option of options.split(" ")) {
         const found = readValue(option, text, word, args[index + 1]);
-        if (found !== null) return toLaunch(program, value, text, found, args.slice(index + 1));
+        if (found !== null) return toLaunch(program, value, text, found);
       }
     return [];
   });
@@ -114,20 +123,10 @@ function readValue(option: string, text: string, word: Word, next: Word | undefi
   return word.kind === "literal" ? { kind: "literal", text: text.slice(2) } : word;
 }
 
-function toLaunch(
-  program: string,
-  value: Value,
-  option: string,
-  found: Word,
-  rest: readonly Word[],
-): Launch[] {
+function toLaunch(program: string, value: Value, option: string, found: Word): Launch[] {
   switch (value) {
     case "command":
       return [{ kind: "code", code: found, layer: "option" }];
-    case "words": {
-      const end = rest.findIndex((word) => toSource(word) === ";");
-      return [{ kind: "words", words: end === -1 ? rest : rest.slice(0, end) }];
-    }
     case "file":
       return [{ kind: "file", file: found, language: program }];
     case "code":
@@ -293,6 +292,34 @@ const judgeBun: Judge = (args, program) => {
     : [];
 };
 
+/** `-o '|sh'`: psql gives what it finds to a command line. */
+const judgePsql: Judge = (args, program) =>
+  scanAllOptions(
+    args,
+    "-c -d -f -F -h -L -o -p -P -R -T -U -v --command --file --output --log-file --set --variable",
+  ).options.flatMap(({ name, value }): Launch[] => {
+    if (!/^(?:-o|--output)$/.test(name) || value === undefined) return [];
+    if (value.kind === "literal")
+      return /^\s*\|/.test(value.text)
+        ? [
+            {
+              kind: "code",
+              code: { kind: "literal", text: value.text.replace(/^\s*\|/, "") },
+              layer: "option",
+            },
+          ]
+        : [];
+    const start = value.prefix.replace(/^(?:-o|--output=)/, "");
+    return start === "" || start.startsWith("|") ? [toOpaque("unresolved_code", value.source, program)] : [];
+  });
+
+/** `mix run -e code`, `mix eval code`. */
+const judgeMix: Judge = (args, program) => {
+  const [verb] = verbsOf(args);
+  const isCode = verb === "eval" || args.some((word) => /^(?:-e|--eval)(?:=|$)/.test(toSource(word)));
+  return isCode ? [toOpaque("inline_code", args.map(toSource).join(" "), program)] : [];
+};
+
 const BY_HAND: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ["tar", judgeTarLetters],
   ["bsdtar", judgeTarLetters],
@@ -305,8 +332,16 @@ const BY_HAND: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ["pnpm", judgeNpm],
   ["yarn", judgeNpm],
   ["openssl", opaqueWhere(/^engine$/)],
+  // A setting that names modules to load.
+  ["sphinx-build", opaqueWhere(/^(?:-D\s*)?(?:extensions|html_theme_path|templates_path)=/)],
+  ["mlr", opaqueWhere(/\b(?:system|exec)\s*\(|\b(?:tee|emit\w*|print\w*|dump)\b[^;}]*[>|]/)],
+  ["mix", judgeMix],
   ["kubectl", judgeKubectl],
   ["gh", judgeGh],
+  ["fd", toFdLaunches],
+  ["fdfind", toFdLaunches],
+  ["psql", judgePsql],
+  ["usql", judgePsql],
   ...["gcc", "g++", "cc", "c++", "clang", "clang++", "ld"].map((name): [string, Judge] => [
     name,
     // A file of further options.

@@ -105,6 +105,11 @@ export abstract class CommandRunner {
       const effect = classifyVariable(bare, this.toSetting(value));
       if (effect === "search_path") this.report("search_path", `${name}=${toSource(value)}`);
       if (effect === "loader") this.report("environment", `${name}=${toSource(value)}`);
+      if (effect === "output") {
+        const paths = this.toOutputs(value, place);
+        if (paths === undefined) this.report("environment", `${name}=${toSource(value)}`);
+        else for (const path of paths) this.addWrite({ path, extent: "tree", by: bare });
+      }
       if (effect === "command" && value.kind === "literal") {
         if (value.text !== "" && !/^(TAR_OPTIONS|MAKEFLAGS)$/.test(bare))
           this.runCode(value.text, { ...this.toCopy(place, "environment"), stdin: { kind: "inherited" } });
@@ -112,6 +117,15 @@ export abstract class CommandRunner {
           this.report("environment", `${name}=${value.text}`);
       } else if (effect === "command") this.report("unresolved_code", `${name}=${toSource(value)}`);
     }
+  }
+
+  /** The files that a variable names for a program to write; undefined: the text does not tell. */
+  private toOutputs(value: Word, place: Place): readonly string[] | undefined {
+    const setting = value.kind === "literal" ? value.text : this.toSetting(value);
+    if (setting === undefined || setting.includes(":")) return undefined;
+    const isOfTop = value.kind !== "literal";
+    const folders = isOfTop && this.context.cwd !== undefined ? [this.context.cwd] : place.shell.directories;
+    return toPaths({ kind: "literal", text: setting }, folders);
   }
 
   /** A value as its variable is judged by: paths below the folder of the call stand as such. */

@@ -161,6 +161,10 @@ const judgeGit: Judge = (args, program) => {
       if (at(/^(-O|--open-files-in-pager)/) >= 0)
         launches.push(toOpaque("unresolved_code", texts.join(" "), program));
       break;
+    case "init":
+      // What lies in a template becomes the repository's hooks.
+      if (at(/^--template(=|$)/) >= 0) launches.push(toOpaque("environment", texts.join(" "), program));
+      break;
     case "clone":
     case "fetch":
     case "pull":
@@ -483,6 +487,8 @@ const JUDGES: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ["find", judgeFind],
   ["git", judgeGit],
   ["tar", judgeTar],
+  ["bsdtar", judgeTar],
+  ["gtar", judgeTar],
   ["rsync", judgeRsync],
   ["scp", judgeCopyOverSsh],
   ["sftp", judgeCopyOverSsh],

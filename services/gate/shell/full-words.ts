@@ -42,6 +42,11 @@ const LONG_OPTIONS: Readonly<Record<string, string>> = {
   make: "--eval --file --makefile --directory",
   gmake: "--eval --file --makefile --directory",
   sops: "--decrypt",
+  psql:
+    "--output --log-file --log --command --file --variable --version --set --single-transaction --single-line --single-step --dbname --host --html --help --port --pset --username --list " +
+    "--no-align --no-password --no-psqlrc --no-readline --csv --tuples-only --quiet --expanded --echo-all --echo-errors --echo-queries --echo-hidden",
+  mysql: "--tee --execute --init-command --pager --table --tls-version",
+  mariadb: "--tee --execute --init-command --pager --table --tls-version",
   rsync:
     "--rsh --rsync-path --remove-source-files --delete --log-file --backup-dir --password-file --exclude --exclude-from --include " +
     "--include-from --files-from --filter",

@@ -92,6 +92,26 @@ export type GitPaths = {
   readonly reads: readonly Word[];
 };
 
+const LONG_VALUES =
+  "--output --output-directory --prefix --file --separate-git-dir --template --reason --object-format --ref-format --initial-branch --export-marks --format --remote --exec";
+/** Letters with a value, by verb: `-f` names a file for `git grep`, and is a flag of `git worktree`. */
+const VALUES_OF: ReadonlyMap<string, string> = new Map([
+  ["archive", "-o"],
+  ["format-patch", "-o -v"],
+  ["commit", "-F -m -C -c -t"],
+  ["tag", "-F -m -u"],
+  ["notes", "-F -m -C -c"],
+  ["merge", "-F -m -s -X"],
+  ["worktree", "-b -B"],
+  ["checkout", "-b -B"],
+  ["switch", "-c -C"],
+  ["stash", "-m"],
+  ["init", "-b"],
+  ["clone", "-b -o -c -j -u"],
+  ["grep", "-e -f -m -A -B -C -O"],
+  ["config", "-f"],
+]);
+
 /** Files and folders that a call of git writes beside its own, and secrets that it shows. */
 export function toGitPaths(args: readonly Word[]): GitPaths {
   const call = toGitCall(args);
@@ -105,10 +125,7 @@ export function toGitPaths(args: readonly Word[]): GitPaths {
     call.folder?.kind === "literal" && word.kind === "literal" && !/^[/~]/.test(word.text)
       ? { kind: "literal", text: `${call.folder.text}/${word.text}` }
       : word;
-  const { options, operands } = scanAllOptions(
-    rest,
-    "--output -o --output-directory --prefix -F -f --file --separate-git-dir --template -b -B -m --reason -e --object-format --ref-format --initial-branch --export-marks --format --remote --exec",
-  );
+  const { options, operands } = scanAllOptions(rest, `${LONG_VALUES} ${VALUES_OF.get(verb) ?? ""}`);
   const value = (names: string): Word[] =>
     options.flatMap((option) =>
       option.value !== undefined && hasName(names, option.name) ? [at(option.value)] : [],
@@ -125,10 +142,8 @@ export function toGitPaths(args: readonly Word[]): GitPaths {
   if (verb === "bundle" && first === "create" && operands[1] !== undefined) files.push(at(operands[1]));
   if (verb === "worktree" && first === "add") target(operands[1]);
   if (verb === "worktree" && /^(move|remove)$/.test(first)) operands.slice(1).forEach(target);
-  if (verb === "init") {
-    target(operands[0]);
-    folders.push(...value("--separate-git-dir"));
-  }
+  if (verb === "init") target(operands[0]);
+  if (verb === "init" || verb === "clone") folders.push(...value("--separate-git-dir"));
   if (hasName(CHANGES_TREE, verb)) {
     if (call.workTree !== undefined) folders.push(at(call.workTree));
     if (call.folder !== undefined) folders.push(call.folder);

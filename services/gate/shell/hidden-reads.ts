@@ -3,6 +3,7 @@ import type { Word } from "./parsed-command.ts";
 
 /** Longest pattern of a name that is looked at. */
 const MAX_NAME = 1_024;
+const MAX_FILTER = 20_000;
 const toText = (word: Word): string => (word.kind === "literal" ? word.text : word.prefix);
 const unknown = (source: string): Word => ({ kind: "unresolved", reason: "input", source, prefix: "" });
 
@@ -27,14 +28,19 @@ export function toHiddenReads(program: string, args: readonly Word[]): Word[] {
       (/^ug/.test(program) && texts.some((text) => /^(?:--hidden|-\.)$/.test(text)));
     return [...found.flat(), ...(seesHidden ? [unknown(`${program} --hidden`)] : [])];
   }
-  if (/^fd(?:find)?$/.test(program)) {
-    const seesHidden = texts.some((text) =>
-      /^(?:--hidden|--unrestricted|-[a-zA-Z]*[Hu][a-zA-Z]*)$/.test(text),
-    );
-    const runs = texts.some((text) => /^(?:-[xX]|--exec|--exec-batch)/.test(text));
-    return seesHidden && runs ? [unknown("fd --hidden --exec")] : [];
-  }
+  if (/^(?:jq|gojq|jaq|yq)$/.test(program)) return args.flatMap((word) => toLoads(program, word));
   return [];
+}
+
+/** Files that a filter of jq or yq names by itself: `load("x")`, `import "x" as $x`. */
+function toLoads(program: string, word: Word): Word[] {
+  const text = word.kind === "literal" ? word.text : word.source;
+  if (text.length > MAX_FILTER) return [unknown(program)];
+  if (program !== "yq")
+    return /(?:^|[^.\w"$])(?:import|include)\s*"/.test(text) ? [unknown(text.slice(0, MAX_NAME))] : [];
+  return [...text.matchAll(/(?:^|[^.\w"$])load(?:_\w+)?\s*\(\s*(?:"([^"\\]*)"\s*\))?/g)].map(([all, file]) =>
+    file === undefined || word.kind !== "literal" ? unknown(all) : { kind: "literal", text: file },
+  );
 }
 
 /** A pattern of names that a search takes: one that fits a hidden secret may read it. */

@@ -66,12 +66,18 @@ export const intentRules: readonly IntentRule[] = [
   { intent: "package.install", programs: "pacman", option: /^-S/ },
   { intent: "package.install", programs: "dpkg rpm", option: /^(-i|--install|-[UiF][a-z]*)$/ },
   { intent: "package.install", programs: "python python3", verb: /^pip install\b/, option: /^-m$/ },
-  { intent: "credential.read", programs: "gh", verb: /^auth (token|status -t)\b/ },
+  { intent: "credential.read", programs: "gh", verb: /^auth (token|git-credential)\b/ },
+  {
+    intent: "credential.read",
+    programs: "gh glab",
+    verb: /^auth status\b/,
+    option: /^(-[a-z]*t[a-z]*|--show-token)(=(true|1))?$/,
+  },
   { intent: "credential.read", programs: "vault", verb: /^(read|kv get|print token)\b/ },
   {
     intent: "credential.read",
     programs: "aws",
-    verb: /^(secretsmanager (get|batch-get)-secret-value|ssm get-parameters?\S*|sts (get-session-token|assume-role\S*|get-federation-token)|configure (get|export-credentials)|ecr get-login-password|kms decrypt)\b/,
+    verb: /(^| )(secretsmanager (get|batch-get)-secret-value|ssm get-parameters?\S*|sts (get-session-token|assume-role\S*|get-federation-token|get-web-identity-token)|configure (get|export-credentials)|ecr(-public)? (get-login-password|get-login|get-authorization-token)|kms decrypt|eks get-token|rds generate-db-auth-token|dsql generate-\S+|redshift\S* get-cluster-credentials\S*|redshift-serverless get-credentials|codeartifact (get-authorization-token|login)|ec2 get-password-data|lightsail get-instance-access-details|s3 presign|sso get-role-credentials|cognito-identity get-(credentials-for-identity|open-id-token)\S*|iam create-(access-key|service-specific-credential)|apigateway get-api-keys?)( |$)/,
   },
   {
     intent: "credential.read",
@@ -82,7 +88,13 @@ export const intentRules: readonly IntentRule[] = [
   {
     intent: "credential.read",
     programs: "kubectl oc",
-    verb: /^(get (\S+,)?secrets?\b|describe secrets?\b|create token\b|whoami -t)/,
+    verb: /^((get|describe|edit)( \S+)*? (\S+,)?secrets?(\.v1\.?)?([,/]\S*)?( |$)|get( \S+)*? \S*\/secrets([/?]|$| )|create token\b|whoami -t|serviceaccounts get-token|extract (secrets?[ /]|\S*\/secret))/i,
+  },
+  {
+    intent: "credential.read",
+    programs: "kubectl oc",
+    verb: /^get\b/,
+    option: /^--raw=\S*\/secrets([/?]|$)/i,
   },
   { intent: "credential.read", programs: "kubectl oc", verb: /^config view\b/, option: /^--(raw|flatten)$/ },
   {
@@ -314,6 +326,8 @@ export const intentRules: readonly IntentRule[] = [
   },
   { intent: "reverse.shell", programs: "socat", word: /^(exec|system):/i },
   { intent: "cron.change", programs: "crontab", unless: /^-[a-z]*l$/ },
+  // Sets up a task that runs by itself, and names the repository in the settings of all.
+  { intent: "cron.change", programs: "git", verb: /^maintenance (start|register|stop|unregister)\b/ },
   { intent: "cron.change", programs: "at batch", unless: /^-[lqc]$/ },
   { intent: "cron.change", programs: "systemctl", verb: /^(enable|start|link)\b.*\.timer\b/ },
   { intent: "cron.change", programs: "schtasks schtasks.exe", word: /^\/(create|change|run)$/i },

@@ -20,10 +20,71 @@ export function sendsData(command: SimpleCommand): boolean {
   const { program, argv } = command;
   if (program === "curl") return curlSends(argv) || argv.some(hasOtherScheme);
   if (program === "wget") return wgetSends(argv) || argv.some(hasOtherScheme);
+  if (/^(?:g?tar|cpio|mt)$/.test(program)) return hasFarArchive(argv);
+  if (carriesInAddress(command)) return true;
   if (/^(?:dig|nslookup|host|getent|ping|ping6|drill|kdig|resolvectl|traceroute|whois|finger)$/.test(program))
     // A name that is put together from elsewhere carries it to whoever answers for the zone.
     return argv.some((word) => word.kind === "unresolved");
   return program === "openssl" && /^s_(?:client|time)$/.test(toText(argv[0]));
+}
+
+/** `tar cf host:x .`: an archive on another machine, by ssh. */
+function hasFarArchive(argv: readonly Word[]): boolean {
+  const words = argv.map(toText);
+  if (words.includes("--force-local")) return false;
+  return words.some((text, at) => {
+    const before = words[at - 1] ?? "";
+    const isOld = at === 1 && /^[A-Za-z]*f[A-Za-z]*$/.test(before);
+    const isValue = isOld || /^-[A-Za-z]*[fFOI]$/.test(before) || /^--file$/.test(before);
+    const value = isValue ? text : (/^(?:--file=|-[A-Za-z]*?[fFOI])([\s\S]+)$/.exec(text)?.[1] ?? "");
+    return /^[^/:]+:/.test(value);
+  });
+}
+
+/** Words by which programs that are no clients of the web take an address. */
+const TAKES_ADDRESS: ReadonlyMap<string, RegExp> = new Map([
+  ["git", /^(?:clone|fetch|pull|push|ls-remote|remote|submodule|archive|subtree|lfs)$/],
+  ...["npm", "pnpm", "yarn", "bun"].map((name): [string, RegExp] => [
+    name,
+    /^(?:view|info|show|v|pack|search|find|ping|audit|install|i|add|ci|exec|x|dlx|diff|outdated|update|create|init)$/,
+  ]),
+  ["go", /^(?:list|get|mod|install|run)$/],
+  ...["docker", "podman", "nerdctl"].map((name): [string, RegExp] => [
+    name,
+    /^(?:pull|search|build|image|manifest|buildx)$/,
+  ]),
+  ...["pip", "pip3", "uv"].map((name): [string, RegExp] => [
+    name,
+    /^(?:download|install|index|search|wheel|pip|add|sync)$/,
+  ]),
+  ...["cargo", "gem", "composer", "poetry", "bundle", "helm", "brew"].map((name): [string, RegExp] => [
+    name,
+    /^(?:install|search|info|add|fetch|pull|repo|show|update|require|tap|specification|list|query|git)$/,
+  ]),
+  ...["gh", "glab"].map((name): [string, RegExp] => [name, /^(?:api|repo)$/]),
+  ["svn", /./],
+  ["hg", /^(?:clone|pull|push|identify|id|incoming|outgoing)$/],
+]);
+/** What the shell puts in. */
+const PUT_IN = /\$\([^)]*\)|`[^`]*`|\$\{[^}]*\}|\$\w+/g;
+
+/** An address that is put together from elsewhere carries that to whoever answers it. */
+function carriesInAddress({ program, argv }: SimpleCommand): boolean {
+  const verbs = TAKES_ADDRESS.get(program);
+  if (verbs === undefined) return false;
+  const verb =
+    program === "git" ? toGitCall(argv)?.verb : argv.map(toText).find((text) => !/^-|^$/.test(text));
+  if (verb === undefined || !verbs.test(verb)) return false;
+  return argv.some(
+    (word) =>
+      word.kind === "unresolved" &&
+      word.reason !== "home" &&
+      word.reason !== "glob" &&
+      word.source.length < 20_000 &&
+      /^["']?(?:-{1,2}[\w-]+=)?(?:[a-z][a-z0-9+]*:\/\/|[\w.@-]*\.[a-z]{2,24}[/:])/i.test(
+        word.source.replace(PUT_IN, "x"),
+      ),
+  );
 }
 
 function curlSends(argv: readonly Word[]): boolean {
@@ -88,6 +149,11 @@ export function runsFetched({ commands, writes, operands }: ParsedCommand): bool
   if (later(cloned).some(({ risk, program }) => risk === "project_code" || program === "docker")) return true;
   const brought = commands.findIndex(fetchesTree);
   if (later(brought).some(({ risk }) => risk === "project_code" || risk === "interpreter")) return true;
+  const unpacked = commands.findIndex(laysOut);
+  if (
+    later(unpacked).some(({ risk }) => risk === "project_code" || risk === "interpreter" || risk === "shell")
+  )
+    return true;
   if (first === -1) return false;
   const keeps =
     commands.some(keepsFile) ||
@@ -103,6 +169,24 @@ export function fetchesTree({ program, argv }: Pick<SimpleCommand, "program" | "
   return words.some((word, at) =>
     /^(?:(?:pr|mr) checkout|(?:run|release) download)$/.test(`${word} ${words[at + 1] ?? ""}`),
   );
+}
+
+/** Whether files come out of an archive of the folder: what is in it stands in no text. */
+function laysOut(command: SimpleCommand): boolean {
+  const { program, argv } = command;
+  const words = argv.map(toText);
+  if (/^(?:bsd|g)?tar$/.test(program))
+    return (
+      !onlyLooks(command) &&
+      (/^[A-Za-z]*x[A-Za-z]*$/.test(words[0] ?? "") ||
+        words.some((word) => /^-[A-Za-z]*x[A-Za-z]*$|^--(?:extract|get)$/.test(word)))
+    );
+  if (/^(?:bsd)?unzip$/.test(program))
+    return words.length > 0 && !words.some((word) => /^-[lptvzZ]$/.test(word));
+  if (/^7z[ar]?$/.test(program)) return /^[xe]$/.test(words[0] ?? "");
+  if (program === "cpio")
+    return words.some((word) => /^-[A-Za-z]*i|^--extract$/.test(word)) && !onlyLooks(command);
+  return program === "jar" && /^-?[a-z]*x/.test(words[0] ?? "");
 }
 
 /** Whether what the line fetches is laid over files through a pipe, unseen. */

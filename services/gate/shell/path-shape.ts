@@ -11,6 +11,8 @@ export type PathShape = {
   readonly inputs?: string;
   /** Options whose value is written. */
   readonly outputs?: string;
+  /** An output that begins with `|` is a command line, and no file. */
+  readonly pipes?: true;
   /** Options whose value is the directory that is written below. */
   readonly into?: string;
   /** Written only with one of these options; without it the operands are read. */

@@ -1,4 +1,5 @@
 import { toGitPaths } from "./git-words.ts";
+import { toFdCommands, toFdRoots } from "./found-by-fd.ts";
 import { hasName, scanAllOptions } from "./options.ts";
 import type { OpaqueReason, Word, WrittenPath } from "./parsed-command.ts";
 import { toGateCandidates } from "./glob-candidates.ts";
@@ -140,7 +141,8 @@ function applyShape(
       value !== undefined &&
       hasName(shape.outputs, name) &&
       !has(shape.unless) &&
-      !(value.kind === "literal" && value.text === "-")
+      !(value.kind === "literal" && value.text === "-") &&
+      !(shape.pipes === true && value.kind === "literal" && value.text.trimStart().startsWith("|"))
     )
       write(value, "file");
     if (value !== undefined && hasName(shape.into, name)) write(value, "tree");
@@ -289,6 +291,36 @@ const fromArchive: Word = {
   prefix: "",
 };
 
+/** `tar xfC a.tar dir` as `tar -x -f a.tar -C dir`: letters with a value take the next words in their order. */
+function toNewStyle(args: readonly Word[]): readonly Word[] {
+  const first = args[0]?.kind === "literal" ? args[0].text : "";
+  if (!/^[A-Za-z]+$/.test(first)) return args;
+  const values = args.slice(1);
+  const options = [...first].flatMap((letter): Word[] => {
+    const option: Word = { kind: "literal", text: `-${letter}` };
+    const value = /[fCTXbgIFKLNVH]/.test(letter) ? values.shift() : undefined;
+    return value === undefined ? [option] : [option, value];
+  });
+  return [...options, ...values];
+}
+
+/** What one name of an archive becomes below the folder that it is laid out in. */
+function toMember(folder: Word | undefined, member: Word): Word {
+  const start = folder === undefined ? "" : `${toText(folder)}/`;
+  const text = `${start}${toText(member).replace(/^\/+/, "")}`;
+  if (member.kind === "literal" && folder?.kind !== "unresolved")
+    return /[*?[]/.test(member.text)
+      ? { kind: "unresolved", reason: "glob", source: text, prefix: text.replace(/[*?[][\s\S]*$/, "") }
+      : { kind: "literal", text };
+  return member.kind === "unresolved" && folder === undefined
+    ? member
+    : { kind: "unresolved", reason: "variable", source: text, prefix: "" };
+}
+
+/** Commands that end, empty or change what they are given. */
+const ENDS_FILES =
+  /^(?:\S+ )*(?:\S*\/)?(?:rm|rmdir|unlink|shred|mv|truncate|chmod|chown|chgrp|sed -i\S*|tee)(?: |$)/;
+
 /** Programs whose words are no plain list of options and operands. */
 const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: Word) => void> = new Map([
   [
@@ -301,6 +333,29 @@ const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: W
       (/^(copy|create)/.test(verb.text) ? operands.slice(-1) : operands).forEach((word) =>
         write(word, "tree"),
       );
+    },
+  ],
+  ...["fd", "fdfind"].map((name): [string, (args: readonly Word[], write: Write) => void] => [
+    name,
+    (args: readonly Word[], write: Write) => {
+      // What is found below is gone afterwards, or another.
+      const isEnding = toFdCommands(args).some(({ words }) => ENDS_FILES.test(words.map(toText).join(" ")));
+      if (isEnding) toFdRoots(args).forEach((root) => write(root, "tree"));
+    },
+  ]),
+  [
+    "yq",
+    (args: readonly Word[], write: Write, here: Word) => {
+      // Each document into a file whose name an expression makes; a number alone stays in the folder.
+      const { options } = scanAllOptions(args, "-s --split-exp -o -p --output-format --input-format --arg");
+      for (const { name, value } of options)
+        if (/^(-s|--split-exp)$/.test(name))
+          write(
+            value?.kind === "literal" && /^(?:"[\w-]+"\s*\+\s*)?\$index$/.test(value.text.trim())
+              ? here
+              : { kind: "unresolved", reason: "variable", source: "(names in the document)", prefix: "" },
+            "tree",
+          );
     },
   ],
   [
@@ -444,10 +499,8 @@ const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: W
   [
     "tar",
     (args: readonly Word[], write: Write, here: Word) => {
-      const first = args[0]?.kind === "literal" ? args[0].text : "";
-      const isOld = /^[A-Za-z]+$/.test(first);
-      const rest = isOld ? [{ kind: "literal", text: `-${first}` } as Word, ...args.slice(1)] : args;
-      const { options } = scanAllOptions(
+      const rest = toNewStyle(args);
+      const { options, operands } = scanAllOptions(
         rest,
         "-f -C -T -X -b -I -F -g --file --directory --files-from --exclude-from --one-top-level --transform --xform",
       );
@@ -458,7 +511,10 @@ const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: W
       const file = options.find(({ name }) => /^(-f|--file)$/.test(name))?.value;
       if (has(/^(-x|--extract|--get)$/)) {
         const folder = options.filter(({ name }) => /^(-C|--directory)$/.test(name)).at(-1)?.value;
-        if (!has(/^(-O|--to-stdout)$/)) write(folder ?? here, "tree");
+        if (!has(/^(-O|--to-stdout)$/)) {
+          write(folder ?? here, "tree");
+          for (const member of operands) write(toMember(folder, member), "tree");
+        }
         // Names in the archive are taken as they are, or changed on the way.
         if (has(/^(-P|--absolute-names)$/)) write({ kind: "literal", text: "/" }, "tree");
         if (has(/^(--transform|--xform)$/) || options.some(({ name }) => name === "-s" && isBsd))
@@ -475,13 +531,25 @@ const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: W
   [
     "unzip",
     (args: readonly Word[], write: Write, here: Word) => {
-      const { options } = scanAllOptions(args, "-d -x -P");
+      const { options, operands } = scanAllOptions(args, "-d -P");
       if (options.some(({ name }) => /^-[lptvz]$/.test(name))) return;
       // `-:` takes names that climb.
       if (args.some((word) => /^-\w*:/.test(toText(word)))) write(fromArchive, "tree");
-      write(options.find(({ name }) => name === "-d")?.value ?? here, "tree");
+      const folder = options.find(({ name }) => name === "-d")?.value;
+      write(folder ?? here, "tree");
+      for (const member of operands.slice(1)) write(toMember(folder, member), "tree");
     },
   ],
+  ...["7z", "7za", "7zr"].map((name): [string, (args: readonly Word[], write: Write, here: Word) => void] => [
+    name,
+    (args: readonly Word[], write: Write, here: Word) => {
+      const { options, operands } = scanAllOptions(args, "-o -p -w");
+      if (!/^[xe]$/.test(operands[0] === undefined ? "" : toText(operands[0]))) return;
+      const folder = options.find(({ name }) => name === "-o")?.value;
+      write(folder ?? here, "tree");
+      for (const member of operands.slice(2)) write(toMember(folder, member), "tree");
+    },
+  ]),
   [
     "curl",
     (args: readonly Word[], write: Write, here: Word) => {

@@ -202,7 +202,7 @@ const BUILTINS =
   "unset wait coproc";
 
 const PLAIN =
-  "ls cat head tail less more grep egrep fgrep rg ag wc sort uniq cut tr sed awk gawk mawk nawk find fd tree stat file du df " +
+  "ls cat head tail less more grep egrep fgrep rg ag wc sort uniq cut tr sed awk gawk mawk nawk find fd fdfind tree stat file du df " +
   "cp mv rm rmdir mkdir touch ln install truncate shred unlink chmod chown chgrp chattr dd tee split csplit tar zip unzip " +
   "gzip gunzip zcat bzip2 xz zstd cpio diff cmp comm patch date sleep seq yes which whereis whoami id groups hostname uname " +
   "uptime ps top htop free vmstat lsof kill pkill killall printenv basename dirname realpath readlink mktemp md5sum sha1sum " +

@@ -133,7 +133,7 @@ const MYSQL: Client = {
   code: "-e --execute --init-command",
   files: "",
   values:
-    "-e --execute --init-command -u --user -h --host -P --port -D --database -S --socket --defaults-file --defaults-extra-file --ssl-ca --ssl-cert --ssl-key --ssl-mode --protocol --connect-timeout --default-character-set --prompt --delimiter",
+    "-e --execute --init-command --tee -u --user -h --host -P --port -D --database -S --socket --defaults-file --defaults-extra-file --ssl-ca --ssl-cert --ssl-key --ssl-mode --protocol --connect-timeout --default-character-set --prompt --delimiter",
   queries: QUERIES,
   attached: /^-p./,
 };

@@ -215,10 +215,12 @@ export const TOOL_PATHS: readonly (readonly [string, PathShape])[] = [
   [
     "yq",
     {
-      ...rewrites("-i --in-place --inplace", "-o -p --output-format --input-format --arg --argjson"),
+      ...rewrites(
+        "-i --in-place --inplace",
+        "-o -p -s --split-exp --output-format --input-format --arg --argjson",
+      ),
       writes: "after_first",
       reads: "after_first",
-      into: "-s --split-exp",
     },
   ],
   ["xmlstarlet", reads("-t -m -v -u -d -i -a -n -x")],
@@ -297,6 +299,25 @@ export const TOOL_PATHS: readonly (readonly [string, PathShape])[] = [
   ["hugo", builds("", "-d --destination --cacheDir")],
   ["ssh-keygen", { ...builds("-f", "", "-t -b -C -N -P -m -O -s -I -n"), unless: "-l -y -e -B -F -R -H" }],
   ["sqlite3", builds("--output")],
+  ...each("psql usql", {
+    ...builds(
+      "-o --output -L --log-file",
+      "",
+      "-c --command -d --dbname -f --file -F --field-separator -h --host -p --port -P --pset -R --record-separator -T --table-attr -U --username -v --set --variable",
+    ),
+    pipes: true,
+  }),
+  ...each(
+    "pg_dump pg_dumpall",
+    builds("-f --file", "", "-d -h -p -U -n -N -t -T -F -Z -j -l -g --dbname --host --port --username"),
+  ),
+  ...each("pgcli", builds("--log-file -L", "", "-h -p -U -d")),
+  ...each("mysql mariadb", builds("--tee", "", "-e --execute -u --user -h --host -P --port -D --database")),
+  ...each("mycli", builds("--logfile --audit-log -l", "", "-e -u -h -P -D")),
+  ...each(
+    "mysqldump mariadb-dump",
+    builds("-r --result-file --log-error", "-T --tab", "-u --user -h --host -P --port"),
+  ),
   ["trivy", builds("-o --output", "--cache-dir")],
   ["gitleaks", builds("-r --report-path")],
   ["semgrep", builds("-o --output --json-output --sarif-output", "", "-c --config -e --lang")],

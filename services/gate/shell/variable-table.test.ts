@@ -3,6 +3,14 @@ import { classifyVariable } from "./variable-table.ts";
 
 describe("a variable", () => {
   it.each([
+    ["GIT_TRACE", "/home/u/.bashrc"],
+    ["GIT_TRACE2_EVENT", undefined],
+    ["GIT_REDIRECT_STDOUT", "/x"],
+  ])("names a file that is written: %s=%s", (name, value) => {
+    expect(classifyVariable(name, value)).toBe("output");
+  });
+
+  it.each([
     ["NODE_OPTIONS", "--max-old-space-size=4096"],
     ["NODE_OPTIONS", "--experimental-vm-modules --no-warnings"],
     ["GOFLAGS", "-mod=mod -race"],
@@ -22,6 +30,8 @@ describe("a variable", () => {
     ["PIP_NO_CACHE_DIR", "1"],
     ["DATABASE_URL", "postgres://db/x"],
     ["CARGO_TARGET_DIR", "target"],
+    ["GIT_TRACE", "1"],
+    ["GIT_TRACE2", "true"],
   ])("changes nothing of what runs: %s=%s", (name, value) => {
     expect(classifyVariable(name, value)).toBe("none");
   });
