@@ -141,17 +141,25 @@ const mayBeTakenBack = ({ argv }: SimpleCommand): boolean =>
       : mayBeOption(word) && !hasName(OPTION_VALUES, text(argv[at - 1] ?? NOTHING)),
   );
 
+const CLUSTER = "-s --server --token --user --cluster --as";
+/** Options that are flags for other programs: `systemctl --user`. */
+const VALUES_OF: ReadonlyMap<string, string> = new Map([
+  ["kubectl", CLUSTER],
+  ["oc", CLUSTER],
+  ["aws", "--query --endpoint-url --output"],
+]);
+
 /** Operands without the options in front of the verb, so that `git -C dir push` is a push. */
 function toOperands(program: string, words: readonly string[]): string[] {
   const takesValue =
     program === "git"
       ? "-C -c --git-dir --work-tree --namespace"
-      : "-n --namespace --context --profile --region -f --kubeconfig -chdir --prefix -C --project --query --endpoint-url --subscription --account --token --server --user --cluster";
+      : "-n --namespace --context --profile --region -f --kubeconfig -chdir --prefix -C --project";
   const operands: string[] = [];
   for (let at = 0; at < words.length; at += 1) {
     const word = words[at] ?? "";
     if (!word.startsWith("-")) operands.push(word);
-    else if (hasName(takesValue, word)) at += 1;
+    else if (hasName(takesValue, word) || hasName(VALUES_OF.get(program), word)) at += 1;
   }
   return operands;
 }
