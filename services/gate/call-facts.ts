@@ -1,7 +1,7 @@
 import { toCorrelationId } from "./call-keys.ts";
 import type { HoldFact } from "./facts-of-call.ts";
 import type { GroupFacts, TenantFacts } from "./facts.ts";
-import { ofTenant, planKey } from "./facts.ts";
+import { lineMax, ofTenant, planKey } from "./facts.ts";
 import type { CallPlace, GroupLedger, KnownFacts } from "./group-ledger.ts";
 import type { HoldsOf } from "./hold-watch.ts";
 import { findHolds } from "./holds.ts";
@@ -25,6 +25,8 @@ export interface KnownCall {
   readonly parentKey: string;
   /** The session, those above it, and its root last: what holds one of them holds the call. */
   readonly line: readonly string[];
+  /** The walk up did not reach the root: what holds those further up is not known. */
+  readonly isLineCut: boolean;
   readonly correlation: string | undefined;
   /** Agents between this session and what a person or an event from outside began. */
   readonly automationDepth: number;
@@ -51,8 +53,7 @@ export function toKnownCall(
   const isLinking = root.key !== sessionKey && own?.root == null;
   const key = toPlanKey(queued);
   const plan = key === null ? undefined : group.plans.get(key);
-  // In a very long line the root itself takes the parent's place: the walk up has an end.
-  const parentKey = root.line.length > parentsKeptMax ? root.key : (root.line[1] ?? sessionKey);
+  const parentKey = root.line[1] ?? sessionKey;
   const place: CallPlace = { sessionKey, rootKey: root.key, parentKey, planKey: key };
   const committed = new Set([...(own?.labels ?? []), ...root.labels]);
   const automationDepth = toAutomationDepth(queued, sessionKey, group, ledger);
@@ -98,6 +99,7 @@ export function toKnownCall(
     isLinking,
     parentKey,
     line: root.line,
+    isLineCut: isCut(root.line),
     correlation: own?.correlation_id ?? root.correlation,
     automationDepth,
     isDeeper,
@@ -161,6 +163,9 @@ export function findHoldsOfCall(
   );
 }
 
+/** Whether sessions above a call may be missing in its line; the first of it is the call's own. */
+const isCut = (line: readonly string[]): boolean => line.length > lineMax;
+
 /** Whether a call that was decided before is held back by now. */
 export function isHeld(call: QueuedCall, group: GroupFacts, holdsOf: HoldsOf): boolean {
   const { sessionKey } = call;
@@ -169,11 +174,9 @@ export function isHeld(call: QueuedCall, group: GroupFacts, holdsOf: HoldsOf): b
   const rootKey = session?.root?.key ?? sessionKey;
   const correlationId = session === undefined ? toCorrelationId(rootKey) : `cor_${session.correlation_id}`;
   const line = session?.root?.line ?? [];
+  if (isCut([sessionKey, ...line])) return true;
   return findHoldsOfCall(call, holdsOf, { correlationId, line, nowMs: group.serverMs }).length > 0;
 }
-
-/** Parents that are kept one by one above a session. */
-const parentsKeptMax = 64;
 
 interface Above {
   readonly key: string;

@@ -145,7 +145,7 @@ describe("a command", () => {
     ["npm publish --access public", "package.publish"],
     ["docker push x/y", "package.publish"],
     ["kubectl apply -f a.yaml", "deploy infra.change"],
-    ["kubectl apply --dry-run=client -f a.yaml", "infra.change"],
+    ["kubectl apply --dry-run=client -f a.yaml", ""],
     ["vercel --prod", "deploy"],
     ["npx vercel deploy", "code.workspace command.opaque command.opaque.local_program deploy task.release"],
     [

@@ -51,6 +51,25 @@ describe("the group queue", () => {
     ]);
   });
 
+  it("gives the place of a group back that throws at once", async () => {
+    let runs = 0;
+    const queue = createGroupQueue<number>({
+      maxGroup: 1,
+      maxInFlight: 1,
+      maxWaiting: 10,
+      slowMs: 60_000,
+      paceMs: 0,
+      paceSize: 1,
+      run: () => {
+        runs += 1;
+        throw new Error("at once");
+      },
+    });
+    for (const item of [1, 2]) queue.push(item);
+    await queue.drained();
+    expect(runs).toBe(2);
+  });
+
   it("runs as many groups at once as it may", async () => {
     const { queue, groups, turn } = rig({ maxGroup: 1, maxInFlight: 2 });
     for (const item of [1, 2, 3]) queue.push(item);

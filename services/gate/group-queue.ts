@@ -88,7 +88,10 @@ export function createGroupQueue<T>(options: GroupQueueOptions<T>): GroupQueue<T
           for (const one of resolve) one();
         }
       };
-      options.run(group).then(done, done);
+      // A run that throws at once gives its place back like any other.
+      new Promise<void>((resolve) => {
+        resolve(options.run(group));
+      }).then(done, done);
     }
   }
   function lookAgainAt(atMs: number): void {

@@ -70,6 +70,17 @@ const conflict: Verdict = {
   isAbsolute: true,
 };
 
+/** Denies what has more sessions above it than are looked at: one of the others may be held. */
+const lineCut: Verdict = {
+  rule: "gate.line-too-long",
+  stage: "capability",
+  decision: "deny",
+  reason: "RULE_FAILED",
+  message: "too many sessions stand above this one; start the work from one further up",
+  priority: 9_000,
+  isAbsolute: true,
+};
+
 /** Denies what could be recorded only by halves. */
 const tooLarge: Verdict = {
   rule: "gate.event-too-large",
@@ -126,7 +137,11 @@ export function prepareCall(queued: QueuedCall, context: PrepareContext): Prepar
   const known = toKnownCall(queued, sessionKey, tenant, facts, context.ledger, context.environment);
   const { told } = work;
   const isUnconditional = told === undefined && queued.attempts >= context.maxAttempts;
-  const added = [...(queued.isTooLarge ? [tooLarge] : []), ...(isUnconditional ? [conflict] : [])];
+  const added = [
+    ...(queued.isTooLarge ? [tooLarge] : []),
+    ...(known.isLineCut ? [lineCut] : []),
+    ...(isUnconditional ? [conflict] : []),
+  ];
   const { operands, realPaths } = queued.around;
   const { request } = work;
   const decideOn = (on: KnownFacts): Ruling =>

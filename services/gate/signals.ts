@@ -7,6 +7,7 @@ import { toolFits } from "./policy/tool-pattern.ts";
 import { toKnownName } from "./shell/full-words.ts";
 import { mayMatch } from "./shell/normal-form.ts";
 import type { CommandPattern } from "./shell/normal-form.ts";
+import { isBranchName } from "./shell/options.ts";
 import type { ParsedCommand, SimpleCommand } from "./shell/parsed-command.ts";
 
 /** Longer texts are not matched: a rule that cannot look has to say so, and that is a deny. */
@@ -111,7 +112,9 @@ function commandFits(command: SimpleCommand, test: SignalTest & { readonly kind:
   if (!any.some((words) => isPattern(words) && mayMatch(command, words))) return false;
   return (
     option === null ||
-    command.argv.some((word) => word.kind === "unresolved" || textMatches(option, word.text))
+    command.argv.some((word) =>
+      word.kind === "unresolved" ? !isBranchName(word) : textMatches(option, word.text),
+    )
   );
 }
 

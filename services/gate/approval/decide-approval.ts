@@ -77,7 +77,7 @@ async function decide(
   return { ...found, state, decidedAt, decidedBy: word.by, note };
 }
 
-/** Whoever asked for it, or had a call of the same session or of one above it decided. */
+/** Whoever asked for it, or had a call of the same session or of one above it decided; in a line that is cut off, everybody may have. */
 async function isOwn(tx: Tx, { requester, sessionKey }: ApprovalRow, subject: string): Promise<boolean> {
   if (requester === subject) return true;
   const found = await tx.query<{ own: boolean }>({
@@ -86,7 +86,8 @@ async function isOwn(tx: Tx, { requester, sessionKey }: ApprovalRow, subject: st
         SELECT p.root_key, line.step + 1 FROM line JOIN gate.sessions AS p ON p.session_key = line.key
         WHERE p.root_key IS NOT NULL AND line.step < ${String(lineMax)})
       SELECT EXISTS (SELECT FROM line JOIN gate.decisions AS d ON d.session_key = line.key
-        WHERE d.request ->> 'user_id' = $2) AS own`,
+        WHERE d.request ->> 'user_id' = $2)
+        OR EXISTS (SELECT FROM line WHERE line.step >= ${String(lineMax)}) AS own`,
     values: [sessionKey, subject],
   });
   return found.rows[0]?.own === true;

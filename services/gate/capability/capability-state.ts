@@ -63,7 +63,9 @@ interface StateRow {
   readonly held_by: "breaker" | "incident" | null;
 }
 
-/** A right's holds are found as a call's are (`findHolds`); of several an incident is told first. */
+/**
+ * A right's holds are found as a call's are (`findHolds`); of several an incident is told first. Where the walk
+ * up was cut off, any hold on a session counts: it may be on one further up. */
 export const heldByText = `(SELECT max(h.source) FROM incidents.holds AS h
     WHERE h.tenant_id IN (c.tenant_id, '*') AND h.lifted_at IS NULL
       AND (h.until IS NULL OR h.until > clock_timestamp())
@@ -73,7 +75,7 @@ export const heldByText = `(SELECT max(h.source) FROM incidents.holds AS h
           (WITH RECURSIVE up (key, step) AS (SELECT s.root_key, 1 WHERE s.root_key IS NOT NULL UNION ALL
              SELECT p.root_key, up.step + 1 FROM up JOIN gate.sessions AS p ON p.session_key = up.key
              WHERE p.root_key IS NOT NULL AND up.step < ${String(lineMax)})
-           SELECT r.session_id FROM up JOIN gate.sessions AS r ON r.session_key = up.key)
+           SELECT CASE WHEN up.step < ${String(lineMax)} THEN r.session_id ELSE h.scope_id END FROM up JOIN gate.sessions AS r ON r.session_key = up.key)
         WHEN 'agent' THEN h.scope_id IN (s.runtime || '/' || s.session_id || '/' || coalesce(d.request ->> 'agent_id', ''),
           coalesce(d.request ->> 'agent_id', ''))
         WHEN 'user' THEN h.scope_id = d.request ->> 'user_id'

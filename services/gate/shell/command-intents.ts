@@ -1,4 +1,5 @@
 import type { CommandIntent } from "./command-intent.ts";
+import { printsPlainOnly } from "./environment-list.ts";
 import { toFullWords, toKnownName } from "./full-words.ts";
 import { isPushElsewhere } from "./git-words.ts";
 import { intentRules } from "./intent-rules.ts";
@@ -28,8 +29,10 @@ export function toIntents(parsed: ParsedCommand, around: Surroundings = {}): rea
     for (const one of [command, ...toRunByRunner(command)])
       for (const rule of intentRules) if (matches(rule, one)) found.add(rule.intent);
     if (command.program === "git" && isPushElsewhere(command.argv)) found.add("git.push.elsewhere");
+    if (command.program === "printenv" && !printsPlainOnly(command.argv.map(text))) found.add("secret.read");
     if (sendsData(command)) found.add("network.send");
-    if (isWideDelete(command, around)) found.add("file.delete.wide");
+    if ([command, ...toRunByRunner(command)].some((one) => isWideDelete(one, around)))
+      found.add("file.delete.wide");
     if (skipsHooks(command.assignments)) found.add("git.hooks.skip");
   }
   if (skipsHooks(parsed.assignments)) found.add("git.hooks.skip");

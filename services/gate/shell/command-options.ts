@@ -70,6 +70,7 @@ const TABLE: ReadonlyMap<string, readonly Row[]> = new Map<string, readonly Row[
   ["tcpdump", [row("code", "-z")]],
   ["nmap", [row("code", "--script")]],
   ["ssh-keygen", [row("code", "-D -w -P11")]],
+  ["pylint", [row("code", "--init-hook")]],
   ["less", [row("code", "-k --lesskey-file --lesskey-src --lesskey-content")]],
   ["ld", [row("code", "-plugin")]],
   ["prettier", [row("code", "--plugin")]],

@@ -2,6 +2,13 @@ import type { SimpleCommand, Word } from "./parsed-command.ts";
 
 const toText = (word: Word): string => (word.kind === "literal" ? word.text : word.source);
 const SECRET_NAME = /token|secret|passw|passphrase|api_?key|access_?key|private|credential|_auth/i;
+/** Variables in which no secret stands. */
+const PLAIN_NAME =
+  /^(?:PATH|HOME|USER|LOGNAME|SHELL|PWD|LANG|LC_ALL|TERM|TZ|EDITOR|PAGER|NODE_ENV|GOPATH|GOROOT|JAVA_HOME|VIRTUAL_ENV|PYTHONPATH|NODE_PATH)$/;
+
+/** Whether `printenv` prints nothing but variables in which no secret stands. */
+export const printsPlainOnly = (words: readonly string[]): boolean =>
+  words.length > 0 && words.every((word) => PLAIN_NAME.test(word));
 
 /** Whether a command prints variables, or a state in which secrets stand: whole, or by a name that sounds like one. */
 export function listsEnvironment({ program, argv }: SimpleCommand): boolean {
@@ -12,6 +19,7 @@ export function listsEnvironment({ program, argv }: SimpleCommand): boolean {
     case "env":
       return listsByEnv(words);
     case "printenv":
+      return !isQuery(words) && !printsPlainOnly(words);
     case "envsubst":
       return !isQuery(words);
     case "set":

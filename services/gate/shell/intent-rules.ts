@@ -110,7 +110,6 @@ export const intentRules: readonly IntentRule[] = [
   { intent: "credential.read", programs: "doppler", verb: /^secrets\b/ },
   { intent: "credential.read", programs: "secret-tool", verb: /^(lookup|search)\b/ },
   { intent: "credential.read", programs: "heroku", verb: /^(auth:token|config)\b/ },
-  { intent: "secret.read", programs: "printenv" },
   {
     intent: "network.send",
     programs: "curl",
@@ -128,7 +127,7 @@ export const intentRules: readonly IntentRule[] = [
   {
     intent: "infra.destroy",
     programs: "terraform tofu terragrunt pulumi",
-    verb: /^(destroy|state rm|apply -destroy)\b/,
+    verb: /^(?:run-all |(?:stack )?run )?(destroy|state rm|apply -destroy)\b/,
   },
   { intent: "infra.destroy", programs: "terraform tofu", verb: /^apply\b/, option: /^-?-destroy$/ },
   { intent: "infra.destroy", programs: "kubectl oc", verb: /^(delete|drain)\b/ },
@@ -148,6 +147,7 @@ export const intentRules: readonly IntentRule[] = [
   {
     intent: "infra.change",
     programs: "kubectl oc",
+    unless: DRY_RUN,
     verb: /^(apply|create|scale|patch|edit|replace|rollout|set|label|annotate|run|expose|autoscale|cordon|uncordon|taint|cp|attach|debug|certificate)\b/,
   },
   {
@@ -204,6 +204,10 @@ export const intentRules: readonly IntentRule[] = [
     programs: "cargo poetry uv flit hatch lerna changeset vsce ovsx jsr dart flutter pub",
     verb: /^(pub )?publish\b/,
   },
+  { intent: "package.publish", programs: "cargo", verb: /^(?:yank|(?:smart-)?release)\b/ },
+  { intent: "package.publish", programs: "gem", verb: /^yank\b/ },
+  { intent: "package.publish", programs: "pdm rye", verb: /^publish\b/ },
+  { intent: "package.publish", programs: "cabal stack luarocks dub opam", verb: /^(?:upload|publish)\b/ },
   { intent: "package.publish", programs: "deno", verb: /^publish\b/ },
   {
     intent: "package.publish",
@@ -226,7 +230,7 @@ export const intentRules: readonly IntentRule[] = [
   { intent: "package.publish", programs: "skopeo", verb: /^(copy|sync)\b/ },
   { intent: "package.publish", programs: "dotnet nuget", verb: /^(nuget )?push\b/ },
   { intent: "package.publish", programs: "mvn mvnw", word: /^deploy(:\S+)?$/ },
-  { intent: "package.publish", programs: "gradle gradlew", word: /(^|:)publish\w*$/ },
+  { intent: "package.publish", programs: "gradle gradlew", word: /(^|:)(publish\w*|uploadArchives)$/ },
   { intent: "package.publish", programs: "mix", verb: /^hex\.publish\b/ },
   { intent: "package.publish", programs: "pod", verb: /^(trunk|repo) push\b/ },
   {

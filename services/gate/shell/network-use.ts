@@ -141,13 +141,16 @@ export function runsFetched({ commands, writes, operands }: ParsedCommand): bool
       FETCHES.test(program) || (/^(?:gh|glab)$/.test(program) && toText(argv[0]) === "api"),
   );
   const cloned = commands.findIndex(
-    ({ program, argv }) => program === "git" && argv.some((word) => toText(word) === "clone"),
+    ({ program, argv }) =>
+      /^(?:git|gh|glab|hg|svn)$/.test(program) && argv.some((word) => toText(word) === "clone"),
   );
   const later = (from: number): SimpleCommand[] =>
     from === -1 ? [] : commands.slice(from + 1).filter((command) => mayRun(command));
   if (later(first).some(({ input }) => input === "pipe")) return true;
   if (later(cloned).some(({ risk, program }) => risk === "project_code" || program === "docker")) return true;
-  const brought = commands.findIndex(fetchesTree);
+  const brought = commands.findIndex(
+    (command) => fetchesTree(command) || fetchesForeign(command) || changesTasks(command),
+  );
   if (later(brought).some(({ risk }) => risk === "project_code" || risk === "interpreter")) return true;
   const unpacked = commands.findIndex(laysOut);
   if (
@@ -160,6 +163,29 @@ export function runsFetched({ commands, writes, operands }: ParsedCommand): bool
     writes.some(({ by }) => /^(?:>+|>\||&>+|tee|dd)$/.test(by)) ||
     commands.some(unpacks);
   return keeps && (later(first).length > 0 || operands.length > 0);
+}
+
+/** An address, another folder, or somebody's change that nobody has taken in yet. */
+const FOREIGN = /:\/\/|^[^/]+@[^/]*:|^(?:\.{0,2}|~\w*)\/|^\+?(?:refs\/)?(?:pull|merge-requests|changes)\//;
+
+/** Whether git brings in what is not of the repository's own remotes: `git pull https://x main`, `git submodule add`. */
+function fetchesForeign({ program, argv }: SimpleCommand): boolean {
+  const call = program === "git" ? toGitCall(argv) : undefined;
+  if (call?.verb === "submodule") return call.rest.some((word) => toText(word) === "add");
+  return (
+    call !== undefined &&
+    /^(?:pull|fetch|fetch-pack|subtree|remote-\w+)$/.test(call.verb ?? "") &&
+    call.rest.some((word) => FOREIGN.test(toText(word)))
+  );
+}
+
+/** Whether the line itself says what a task does: `npm pkg set scripts.test=…`. */
+function changesTasks({ program, argv }: SimpleCommand): boolean {
+  const words = argv.map(toText).filter((text) => !text.startsWith("-"));
+  return (
+    /^(?:npm|pnpm|bun|yarn|composer)$/.test(program) &&
+    /^(?:(?:pm )?pkg (?:set|delete|fix)|set-script|config scripts)\b/.test(words.join(" "))
+  );
 }
 
 /** Whether files that somebody else wrote come into the folder: `gh pr checkout 12`, `gh run download 1`. */

@@ -142,9 +142,16 @@ export function scanAllOptions(
   return { options, operands };
 }
 
+const BRANCH_NAME =
+  /^"\$\(git (?:branch --show-current|rev-parse --abbrev-ref HEAD|symbolic-ref --short HEAD)\)"$/;
+
+/** Whether a word is the name of the branch that is checked out, quoted: none begins with a dash. */
+export const isBranchName = (word: Word): boolean => word.kind !== "literal" && BRANCH_NAME.test(word.source);
+
 /** Whether a word that the text does not fix may be one more option: one that takes back what the others say. */
 export function mayBeOption(word: Word): boolean {
   if (word.kind === "literal" || word.reason === "home" || word.source.startsWith("<(")) return false;
+  if (isBranchName(word)) return false;
   if (word.choices !== undefined && word.choices.length > 0)
     return word.choices.some((one) =>
       one.kind === "literal" ? one.text.startsWith("-") : mayBeOption({ ...one, choices: [] }),

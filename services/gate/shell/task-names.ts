@@ -3,7 +3,7 @@ import type { ParsedCommand, SimpleCommand } from "./parsed-command.ts";
 
 /** Programs whose operands name tasks that the workspace defines. */
 const RUNS_TASKS =
-  /^(?:make|gmake|nmake|ninja|just|task|rake|invoke|mage|earthly|gulp|grunt|npm|npx|pnpm|yarn|bun|bunx|composer|gradle|gradlew|mvn|mvnw|ant|sbt|lein|mix|nx|turbo|lerna|rush|tox|nox|hatch|pdm|poe|deno|bazel|pants|mise)$/;
+  /^(?:make|gmake|nmake|ninja|just|task|rake|invoke|mage|earthly|gulp|grunt|npm|npx|pnpm|yarn|bun|bunx|composer|gradle|gradlew|mvn|mvnw|ant|sbt|lein|mix|nx|turbo|lerna|rush|tox|nox|hatch|pdm|poe|deno|bazel|pants|mise|cargo)$/;
 /** Runners whose first word is the name of a package. */
 const NAMES_PACKAGE = /^(?:npx|bunx)$/;
 /** Verbs of their own that have such a name: rules of their own speak of those, and `pnpm deploy` only lays out a folder. */
@@ -24,6 +24,9 @@ export function namesRelease({ commands, opaque }: ParsedCommand): boolean {
 function runsRelease({ program, argv }: SimpleCommand): boolean {
   if (!RUNS_TASKS.test(toKnownName(program))) return false;
   const [first] = argv;
+  // Of its verbs those that the workspace defines.
+  if (program === "cargo" && !(first?.kind === "literal" && /^(?:xtask|make|task)$/.test(first.text)))
+    return false;
   const isOwn =
     first?.kind === "literal" && (NAMES_PACKAGE.test(program) || OWN_VERBS.test(`${program} ${first.text}`));
   const tasks = isOwn ? argv.slice(1) : argv;
@@ -33,7 +36,9 @@ function runsRelease({ program, argv }: SimpleCommand): boolean {
     .slice(0, end === -1 ? tasks.length : end)
     .some(
       (word) =>
-        word.kind === "literal" && !/^[-/.]|=|\.[a-z]{1,4}$/i.test(word.text) && REACHES_OUT.test(word.text),
+        word.kind === "literal" &&
+        !/^(?:[-.]|\/(?!\/))|=|\.[a-z]{1,4}$/i.test(word.text) &&
+        REACHES_OUT.test(word.text),
     );
 }
 
