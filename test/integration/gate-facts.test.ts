@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => rig.close());
 
-const parameters = 11;
+const parameters = 13;
 
 describe("the facts of a group", () => {
   it("are found by key, by the plan that was made while every table was empty", async () => {
