@@ -94,8 +94,9 @@ class Callers {
         this.broken.push(`${id}: ${String(response.status)} ${JSON.stringify(answer)}`);
     } catch (error) {
       const cause = (error as { readonly cause?: { readonly code?: string } }).cause?.code ?? String(error);
-      // Nobody listens there any more: the call was never taken.
-      if (cause === "ECONNREFUSED" || mayBreak || this.mayBreak) return;
+      // Nobody listens there any more, or the system had the connection and the gate had not: the call was never taken.
+      // One that was taken is answered ("answers the call that is under way").
+      if (cause === "ECONNREFUSED" || cause === "ECONNRESET" || mayBreak || this.mayBreak) return;
       this.broken.push(`${id}: ${cause}`);
     }
   }
