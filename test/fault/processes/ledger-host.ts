@@ -1,4 +1,3 @@
-import { defineProcessor } from "../../../processors/kit/processor.ts";
 import { createVaultLetterSealer } from "../../../services/host/letter-sealer.ts";
 import { liveSteps } from "../../../services/host/batch-steps.ts";
 import type { Step, Work } from "../../../services/host/batch-steps.ts";
@@ -10,26 +9,11 @@ import type { Database } from "../../../services/platform/postgres.ts";
 import { openDatabase } from "../../../services/platform/postgres.ts";
 import { openMemoryKek, openTenantKeys } from "../../../services/platform/vault-seal.ts";
 import { memoryCodec } from "../../harness/memory-codec.ts";
+import { ledgerProcessor } from "../ledger/ledger-processor.ts";
 import type { ChildSettings } from "./child.ts";
 import { runChild, stopDead } from "./child.ts";
 
 const slicesBeforeGap = 5;
-
-/** Writes a row per event into a table without a key, so that what is counted twice shows; `id` is the order. */
-const ledger = defineProcessor({
-  name: "ledger",
-  topics: ["agent.model.completed"],
-  project: (event) => [
-    { id: event.event_id, key: event.correlation_id, n: event.redacted_summary.output_tokens ?? 0n },
-  ],
-  apply: async (tx, rows) => {
-    await tx.query({
-      name: "ledger-add",
-      text: "INSERT INTO ledger.rows (event_id, key, n) SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])",
-      values: [rows.map((one) => one.id), rows.map((one) => one.key), rows.map((one) => one.n)],
-    });
-  },
-});
 
 runChild((settings) => {
   const log = createLog({ service: settings.name, level: "error" });
@@ -40,7 +24,7 @@ runChild((settings) => {
     maxConnections: 8,
   });
   startHost({
-    processors: [ledger],
+    processors: [ledgerProcessor],
     endpoint: { brokers: settings.brokers, clientId: settings.name },
     database,
     codec: memoryCodec(),
