@@ -29,6 +29,7 @@ import { withReplay } from "./replay-session.ts";
 import { carriedTablesOf, comparedTablesOf } from "./replay-tables.ts";
 import { renderDifference, renderShadows } from "./replay-text.ts";
 import type { RunPlace } from "./shadow-job.ts";
+import { shadowSessionTimeoutMs } from "./shadow-job.ts";
 import { shadowProcess } from "./shadow-process.ts";
 
 type ReplayActions = Pick<
@@ -94,9 +95,10 @@ export function replayActions(
     }
   }
 
-  async function drop(one: ReplaySession, actor: Actor, name: string): Promise<void> {
+  /** Gives the consumer groups that the broker kept all the same. */
+  async function drop(one: ReplaySession, actor: Actor, name: string): Promise<readonly string[]> {
     const shadow = await loadShadow(one.database, name);
-    await one.forgetGroups(shadow);
+    const groups = await one.forgetGroups(shadow, { waitMs: shadowSessionTimeoutMs + 5_000 });
     await one.database.transaction(async (tx) => {
       // A promotion that was killed half way left the live processor stopped.
       await unfenceLive(tx, shadow.processor, name);
@@ -105,9 +107,10 @@ export function replayActions(
       await recordAct(tx, actor, {
         shadow: name,
         act: "dropped",
-        detail: { processor: shadow.processor, state: shadow.state },
+        detail: { processor: shadow.processor, state: shadow.state, groups },
       });
     });
+    return groups;
   }
 
   return {
@@ -204,8 +207,12 @@ export function replayActions(
     async replayDrop(common, { name, tokenFile }) {
       const actor = await actorOf(common, tokenFile);
       return session(common, async (one) => {
-        await drop(one, actor, name);
-        return { json: { shadow: name, dropped: true }, text: `${name} is gone` };
+        const groups = await drop(one, actor, name);
+        const left =
+          groups.length === 0
+            ? ""
+            : `; the broker still holds ${groups.join(", ")}: stop the run that reads it, then delete it with the broker's own tool`;
+        return { json: { shadow: name, dropped: true, groups }, text: `${name} is gone${left}` };
       });
     },
     async replayCanary(common, { processor, version, migrations, last, samples, keep, tokenFile }) {

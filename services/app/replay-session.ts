@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import type { Common } from "../cli/actions.ts";
 import { systemClock } from "../platform/clock.ts";
 import type { Config } from "../platform/config.ts";
@@ -22,6 +23,7 @@ import { kafkaEndpoint, serviceDatabase } from "./wiring.ts";
 /** A comparison of millions of rows; the database's own clients wait far shorter. */
 const comparisonMaxMs = 3_600_000;
 const connections = 6;
+const groupPollMs = 500;
 
 /** One command on shadows: its connections, as the owner of the database, and the runs that it has opened. */
 export interface ReplaySession {
@@ -32,8 +34,14 @@ export interface ReplaySession {
   /** Builds the schemas of a shadow's runs, where they are missing. */
   makeSchemas(shadow: Shadow): Promise<void>;
   openRuns(shadow: Shadow): OpenRuns;
-  /** Deletes the consumer groups of a shadow's runs; what the broker keeps for now stays on the list. */
-  forgetGroups(shadow: Pick<Shadow, "name">): Promise<void>;
+  /**
+   * Deletes the consumer groups of a shadow's runs, and gives those that the broker keeps for now; they stay on the
+   * list. A killed run's group can be deleted once its session has run out, for which `waitMs` gives it time.
+   */
+  forgetGroups(
+    shadow: Pick<Shadow, "name">,
+    options?: { readonly waitMs: number },
+  ): Promise<readonly string[]>;
 }
 
 export interface SessionDeps {
@@ -120,13 +128,20 @@ export async function withReplay<T>(
       opened.push(runs);
       return runs;
     },
-    async forgetGroups({ name }) {
+    async forgetGroups({ name }, { waitMs } = { waitMs: 0 }) {
       const { rows } = await database.query<{ groups: string[] }>(
         "SELECT groups FROM replay.shadows WHERE name = $1",
         [name],
       );
-      const groups = rows[0]?.groups ?? [];
-      if (groups.length > 0) await setGroups(database, name, await log.deleteGroups(groups));
+      let groups: readonly string[] = rows[0]?.groups ?? [];
+      const until = systemClock.nowMs() + waitMs;
+      while (groups.length > 0) {
+        groups = await log.deleteGroups(groups);
+        await setGroups(database, name, groups);
+        if (groups.length === 0 || systemClock.nowMs() >= until) break;
+        await wait(groupPollMs, undefined, { signal: common.signal });
+      }
+      return groups;
     },
   };
   try {

@@ -13,10 +13,9 @@ import { openRegistry } from "../platform/registry.ts";
 import { BoundedLog } from "../replay/bounded-log.ts";
 import type { RunningRun } from "../replay/open-runs.ts";
 import type { ShadowJob } from "./shadow-job.ts";
+import { shadowSessionTimeoutMs } from "./shadow-job.ts";
 
 const connections = 6;
-/** A run that was killed holds nothing that anybody waits for: its group is its own. */
-const sessionTimeoutMs = 10_000;
 const watchMs = 2_000;
 
 /** A shadow has no way to the vault, and needs none: the bytes of what it sets aside are in the log that it reads. */
@@ -66,7 +65,14 @@ export function runShadow(
     environment: job.environment,
     topicPrefix: job.topicPrefix,
     openConsumer: () =>
-      bounds.consumer(createKafkaConsumer({ endpoint, groupId: job.groupId, log, sessionTimeoutMs })),
+      bounds.consumer(
+        createKafkaConsumer({
+          endpoint,
+          groupId: job.groupId,
+          log,
+          sessionTimeoutMs: shadowSessionTimeoutMs,
+        }),
+      ),
     offsets: bounds.offsets(offsets),
     timings: { watchMs },
   });

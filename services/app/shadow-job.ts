@@ -3,6 +3,9 @@ import type { RunningRun } from "../replay/open-runs.ts";
 import type { PlainTranslation } from "../replay/compare-translations.ts";
 import type { LogRange } from "../replay/shadow.ts";
 
+/** A run that was killed holds nothing that anybody waits for: its group is its own. */
+export const shadowSessionTimeoutMs = 10_000;
+
 const rangesSchema = z.array(
   z.object({
     topic: z.string(),
