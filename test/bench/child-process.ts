@@ -16,9 +16,13 @@ export interface BenchProcess {
 const stopDeadlineMs = 10_000;
 
 /** Starts `<name>.js` of this folder as a process of its own. It ends when we do: its channel closes. */
-export async function startProcess(name: string, settings: unknown): Promise<BenchProcess> {
+export async function startProcess(
+  name: string,
+  settings: unknown,
+  nodeFlags: readonly string[] = [],
+): Promise<BenchProcess> {
   const path = fileURLToPath(new URL(`./${name}.js`, import.meta.url));
-  const child = fork(path, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+  const child = fork(path, { execArgv: [...nodeFlags], stdio: ["ignore", "inherit", "inherit", "ipc"] });
   const broken = rejectAtEnd(child, name);
   const ready = nextMessage(child);
   child.send({ settings });

@@ -8,6 +8,7 @@ import { benchCodec, benchRows } from "./backlog.ts";
 import { createProjection } from "./bench-projection.ts";
 import { createTopic, openKafka } from "./bench-topic.ts";
 import type { BenchProcess } from "./child-process.ts";
+import { serviceHeapFlags } from "../../services/app/service-heap.ts";
 import { startProcess } from "./child-process.ts";
 import type { Bench, Row } from "./figure.ts";
 import { median } from "./figure.ts";
@@ -50,7 +51,11 @@ export async function memory(bench: Bench): Promise<Row[]> {
 
   const gate = await openGate(bench, database);
   const start = async (name: string, role: string): Promise<BenchProcess> => {
-    const process = await startProcess(name, { brokers, databaseUrl: database.roleUrl(role), topicPrefix });
+    const process = await startProcess(
+      name,
+      { brokers, databaseUrl: database.roleUrl(role), topicPrefix },
+      serviceHeapFlags,
+    );
     bench.onEnd(() => process.stop());
     return process;
   };
