@@ -10,7 +10,7 @@ import { thisMachine } from "../stack/machine.ts";
 import { writeAtomically } from "../stack/state.ts";
 
 import type { LocalFiles } from "./place.ts";
-import { serviceHeapFlags } from "./service-heap.ts";
+import { gateHeapFlags } from "./gate-heap.ts";
 
 /** A service process of a local stack, as its record on disk tells. */
 export interface ServiceProcess {
@@ -56,7 +56,12 @@ export async function startServiceProcess(
   const identity = await launch(
     {
       command: process.execPath,
-      args: [...serviceHeapFlags, fileURLToPath(new URL("./main.js", import.meta.url)), "serve", ...roles],
+      args: [
+        ...(roles.includes("gate") ? gateHeapFlags : []),
+        fileURLToPath(new URL("./main.js", import.meta.url)),
+        "serve",
+        ...roles,
+      ],
       env: { ...inherited(), FABRIC_ENV_FILE: files.envFile, FABRIC_HTTP_PORT: String(port), ...settings },
       cwd: files.dir,
     },

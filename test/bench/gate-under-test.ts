@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { serviceHeapFlags } from "../../services/app/service-heap.ts";
+import { gateHeapFlags } from "../../services/app/gate-heap.ts";
 import type { BenchDatabase } from "./bench-database.ts";
 import type { BenchProcess } from "./child-process.ts";
 import { startProcess } from "./child-process.ts";
@@ -31,7 +31,7 @@ export async function openGate(
 ): Promise<GateUnderTest> {
   await database.admin.query("INSERT INTO access.tenants (tenant_id) VALUES ($1)", [tenantId]);
   const settings = { databaseUrl: database.roleUrl("fabric_gate"), bundleDir, tenantId };
-  const process = await startProcess("gate-process", settings, serviceHeapFlags);
+  const process = await startProcess("gate-process", settings, gateHeapFlags);
   bench.onEnd(() => process.stop());
   const { url, token } = (await process.ask("address")) as GateAddress;
   return { target: toTarget(url, token), process };

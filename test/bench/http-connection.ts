@@ -12,6 +12,8 @@ export interface HttpAnswer {
 export interface HttpConnection {
   /** Sends a request that `toRequest` made; calls back with its answer, or with null when the connection broke. */
   send(request: Buffer, onAnswer: (answer: HttpAnswer | null) => void): void;
+  /** A server closes what nothing comes over for a while. */
+  readonly isOpen: boolean;
   close(): void;
 }
 
@@ -53,7 +55,11 @@ export function openConnection(url: string, wanted: string): Promise<HttpConnect
       resolve({
         send(request, onAnswer) {
           waiting = onAnswer;
-          socket.write(request);
+          if (socket.destroyed) settle(null);
+          else socket.write(request);
+        },
+        get isOpen() {
+          return !socket.destroyed && !socket.readableEnded;
         },
         close: () => socket.destroy(),
       }),

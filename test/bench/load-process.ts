@@ -68,15 +68,14 @@ async function loadOpen(order: LoadOrder, perSecond: number): Promise<LoadResult
   const { url, wanted, seconds } = order;
   const next = createRequests(order);
   const tally = createTally(url);
-  const open = await Promise.all(Array.from({ length: maxConnections }, () => openConnection(url, wanted)));
-  const free: HttpConnection[] = [...open];
+  const free = await Promise.all(Array.from({ length: maxConnections }, () => openConnection(url, wanted)));
   const waiting: ((connection: HttpConnection) => void)[] = [];
   const startedMs = performance.now();
   await openLoop(
     perSecond,
     seconds,
     (index, scheduledMs) =>
-      new Promise<void>((resolve) => {
+      new Promise<void>((resolve, reject) => {
         const send = (connection: HttpConnection): void =>
           connection.send(next(index), (answer) => {
             tally.note(answer, performance.now() - scheduledMs);
@@ -87,11 +86,12 @@ async function loadOpen(order: LoadOrder, perSecond: number): Promise<LoadResult
           });
         const connection = free.pop();
         if (connection === undefined) waiting.push(send);
-        else send(connection);
+        else if (connection.isOpen) send(connection);
+        else openConnection(url, wanted).then(send).catch(reject);
       }),
   );
   const spentMs = performance.now() - startedMs;
-  for (const connection of open) connection.close();
+  for (const connection of free) connection.close();
   return tally.result(spentMs);
 }
 

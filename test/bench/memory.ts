@@ -8,7 +8,6 @@ import { benchCodec, benchRows } from "./backlog.ts";
 import { createProjection } from "./bench-projection.ts";
 import { createTopic, openKafka } from "./bench-topic.ts";
 import type { BenchProcess } from "./child-process.ts";
-import { serviceHeapFlags } from "../../services/app/service-heap.ts";
 import { startProcess } from "./child-process.ts";
 import type { Bench, Row } from "./figure.ts";
 import { median } from "./figure.ts";
@@ -51,11 +50,7 @@ export async function memory(bench: Bench): Promise<Row[]> {
 
   const gate = await openGate(bench, database);
   const start = async (name: string, role: string): Promise<BenchProcess> => {
-    const process = await startProcess(
-      name,
-      { brokers, databaseUrl: database.roleUrl(role), topicPrefix },
-      serviceHeapFlags,
-    );
+    const process = await startProcess(name, { brokers, databaseUrl: database.roleUrl(role), topicPrefix });
     bench.onEnd(() => process.stop());
     return process;
   };
