@@ -57,7 +57,8 @@ export async function startServiceProcess(
     {
       command: process.execPath,
       args: [
-        ...(roles.includes("gate") ? gateHeapFlags : []),
+        // Without a role it serves all of them.
+        ...(roles.length === 0 || roles.includes("gate") ? gateHeapFlags : []),
         fileURLToPath(new URL("./main.js", import.meta.url)),
         "serve",
         ...roles,
