@@ -35,16 +35,19 @@ function childScript(
   subagent: (prompt: string) => ScriptedCall,
 ): ModelScript {
   let ended = 0;
-  let waitedFor = 0;
+  // One script serves several runs, and a client may ask for a child's last turn more than once.
+  let endedBefore = 0;
   return {
     main: [
-      { calls: [shell("echo hi > parent.txt")] },
+      {
+        before: () => Promise.resolve((endedBefore = ended)),
+        calls: [shell("echo hi > parent.txt")],
+      },
       { calls: [subagent(promptFor("child"))] },
       {
         async before() {
-          waitedFor += 1;
           const deadlineMs = Date.now() + childMaxMs;
-          while (ended < waitedFor && Date.now() < deadlineMs)
+          while (ended === endedBefore && Date.now() < deadlineMs)
             await new Promise((done) => setTimeout(done, lookMs));
         },
         text: "done",
