@@ -32,6 +32,8 @@ export interface FaultLink {
   readonly port: number;
   /** Bytes that came through unharmed since the start, in both directions. */
   readonly passedBytes: number;
+  /** Connections that the server ended or refused since the start. */
+  readonly serverEnds: number;
   begin(fault: LinkFault): Promise<void>;
   /** Ends the fault; says what it did. */
   end(): Promise<LinkHits>;
@@ -73,6 +75,7 @@ export async function startFaultLink(target: { host: string; port: number }): Pr
   let resets: NodeJS.Timeout | null = null;
   let accepted = 0;
   let passedBytes = 0;
+  let serverEnds = 0;
   let hits = { connections: 0, chunks: 0, bytes: 0 };
 
   const meets = (connection: Connection, bytes: number): void => {
@@ -129,6 +132,8 @@ export async function startFaultLink(target: { host: string; port: number }): Pr
       hold(lane, chunk, lane.freeAtMs);
     } else if (fault?.kind === "cut" && connection.chunksUntilCut <= 0 && chunk.length > 1) {
       meets(connection, chunk.length);
+      // What comes before the reset is done must not follow the torn frame: no TCP stream has a hole.
+      connection.dead.add("toServer").add("toClient");
       lane.to.write(chunk.subarray(0, Math.floor(chunk.length / 2)), () => reset(connection));
     } else {
       connection.chunksUntilCut -= 1;
@@ -159,6 +164,7 @@ export async function startFaultLink(target: { host: string; port: number }): Pr
       from.on("data", (chunk: Buffer) => take(connection, lane, chunk));
       from.on("error", () => undefined);
       from.on("close", () => {
+        if (from === upstream && !client.destroyed) serverEnds += 1;
         connections.delete(connection);
         sockets.delete(from);
         if (lane.timer !== null) clearTimeout(lane.timer);
@@ -191,6 +197,9 @@ export async function startFaultLink(target: { host: string; port: number }): Pr
     port,
     get passedBytes() {
       return passedBytes;
+    },
+    get serverEnds() {
+      return serverEnds;
     },
     async begin(next) {
       hits = { connections: 0, chunks: 0, bytes: 0 };

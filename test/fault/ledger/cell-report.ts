@@ -12,6 +12,8 @@ export interface CellRound {
   /** Ids of what was committed and not projected when the fault began. */
   readonly inFlight: readonly string[];
   readonly committedDuring: number;
+  /** Commits that were refused meanwhile: the database itself was away. */
+  readonly refusedDuring?: number;
   /** Not projected when the fault ended. */
   readonly pendingAtEnd: number;
   readonly hits: Readonly<Record<string, number>>;
@@ -35,6 +37,8 @@ export interface CellReport {
     readonly repeatedOnTopic: number;
   };
   readonly peerDoubled?: number;
+  /** Of a cell that got stuck: what waits, and what was logged last. */
+  readonly said?: readonly string[];
   /** Set when the cell could not be made here. */
   readonly skipped?: string;
 }
@@ -59,6 +63,22 @@ export async function saveCell(cell: CellReport): Promise<void> {
   await mkdir(cellsDir, { recursive: true });
   await writeFile(join(cellsDir, `${cell.name}.json`), JSON.stringify(cell, null, 1));
 }
+
+/** A cell that could not be made here stands in the table, with why. */
+export const saveSkippedCell = (cell: {
+  readonly name: string;
+  readonly link: string;
+  readonly fault: string;
+  readonly why: string;
+}): Promise<void> =>
+  saveCell({
+    name: cell.name,
+    link: cell.link,
+    fault: cell.fault,
+    rounds: [],
+    verdict: { committed: 0, lost: 0, doubled: 0, outOfOrder: 0, stuck: 0, setAside: 0, repeatedOnTopic: 0 },
+    skipped: cell.why,
+  });
 
 /** Puts the cells of a run into one report, and into a table for people; empty when there were none. */
 export async function closeCells(): Promise<string> {

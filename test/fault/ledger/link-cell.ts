@@ -30,9 +30,9 @@ const burstEvents = 90;
 /** The same just before its end: recovery is told of something. */
 const lastEvents = 9;
 /** What has not come through by then is stuck. */
-const defaultStuckMs = 120_000;
+const defaultStuckMs = 45_000;
 /** What the peer has not done by then it is not waited for. */
-const peerStuckMs = 45_000;
+export const peerStuckMs = 45_000;
 
 /** Runs a cell: traffic before, during and after each fault, then the ledger. */
 export async function runLinkCell(
@@ -68,6 +68,7 @@ export async function runLinkCell(
       rounds: done,
       verdict: toCellVerdict(verdict),
       ...(peer === null ? {} : { peerDoubled: await peer.doubled() }),
+      ...(verdict.stuck === 0 ? {} : { said: pipeline.said() }),
     });
     return { rounds: done, verdict };
   } finally {

@@ -49,6 +49,8 @@ export async function openPeer(stack: StackEndpoints, prefix: string): Promise<P
     brokers: stack.kafkaBrokers,
     clientId: "fault-peer",
     logLevel: logLevel.NOTHING,
+    // What feeds it does not give up: it is the consumer that is looked at.
+    retry: { retries: 200, maxRetryTime: 1_000 },
   });
   const admin = direct.admin();
   const producer = direct.producer({ allowAutoTopicCreation: false });

@@ -58,6 +58,8 @@ export interface Pipeline {
   readonly host: Host;
   /** What relay and host logged at warning or worse. */
   readonly lines: readonly string[];
+  /** What stands still, and the last of those lines. */
+  said(): readonly string[];
   /** What the traffic is written with now. */
   encoder(): EventCodec;
   /** From now on events are written with a schema id that no reader has met. */
@@ -229,6 +231,13 @@ export async function openPipeline(options: PipelineOptions): Promise<Pipeline> 
     relay,
     host,
     lines,
+    said: () => [
+      JSON.stringify(relay.health()),
+      JSON.stringify(host.health().get("ledger"), (_key, value: unknown) =>
+        typeof value === "bigint" ? String(value) : value,
+      ),
+      ...lines.slice(-60),
+    ],
     encoder: () => encoder,
     renewSchema,
     async finish(deadlineMs = 120_000) {

@@ -59,6 +59,7 @@ export class Traffic {
   #workers: Promise<void>[] = [];
   #events = 0;
   #turns = 0;
+  #refused = 0;
 
   constructor(options: TrafficOptions) {
     this.#options = options;
@@ -66,6 +67,11 @@ export class Traffic {
 
   get events(): number {
     return this.#events;
+  }
+
+  /** Commits that the database did not take, or said nothing about. */
+  get refused(): number {
+    return this.#refused;
   }
 
   start(): void {
@@ -139,6 +145,7 @@ export class Traffic {
       if (!(error instanceof Fault)) throw error;
       if (error.code === "DATABASE_CONFLICT") return;
       if (this.#options.mayFail !== true) throw error;
+      this.#refused += 1;
       this.#unknown.push(...sent);
       await wait(retryMs);
       return;
