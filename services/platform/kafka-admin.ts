@@ -2,7 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Admin } from "kafkajs";
 import kafkajs from "kafkajs";
 import { Fault } from "../../schemas/faults.ts";
-import { openKafka } from "./kafka-connection.ts";
+import { openAdminClient } from "./kafka-admin-client.ts";
 import type { KafkaEndpoint } from "./kafka.ts";
 import type { Log } from "./log.ts";
 
@@ -58,21 +58,11 @@ export function createKafkaAdmin(options: {
   readonly endpoint: KafkaEndpoint;
   readonly log: Log;
 }): KafkaAdminPort {
-  const client: Admin = openKafka(options.endpoint, options.log).admin({
-    retry: { retries: 3, initialRetryTime: 100 },
-  });
-  let connected: Promise<void> | null = null;
+  const client = openAdminClient({ ...options, retries: 3 });
 
-  async function ask<T>(question: () => Promise<T>): Promise<T> {
+  async function ask<T>(question: (admin: Admin) => Promise<T>): Promise<T> {
     try {
-      connected ??= client.connect();
-      await connected;
-    } catch (error) {
-      connected = null;
-      throw new Fault("BROKER_UNAVAILABLE", messageOf(error), { cause: error });
-    }
-    try {
-      return await question();
+      return await client.ask(question);
     } catch (error) {
       throw toAdminFault(error);
     }
@@ -83,7 +73,7 @@ export function createKafkaAdmin(options: {
     const untilMs = performance.now() + leadersDeadlineMs;
     for (;;) {
       try {
-        const found = await ask(() => client.fetchTopicMetadata({ topics: [...topics] }));
+        const found = await ask((admin) => admin.fetchTopicMetadata({ topics: [...topics] }));
         if (found.topics.every(({ partitions }) => partitions.every(({ leader }) => leader >= 0))) return;
         if (performance.now() > untilMs)
           throw new Fault(
@@ -100,8 +90,8 @@ export function createKafkaAdmin(options: {
   async function describe(
     topics: readonly string[],
   ): Promise<Map<string, Pick<TopicState, "configs" | "overrides">>> {
-    const { resources } = await ask(() =>
-      client.describeConfigs({
+    const { resources } = await ask((admin) =>
+      admin.describeConfigs({
         includeSynonyms: false,
         resources: topics.map((name) => ({ type: ConfigResourceTypes.TOPIC, name })),
       }),
@@ -119,10 +109,10 @@ export function createKafkaAdmin(options: {
 
   return {
     async topics(accept) {
-      const names = (await ask(() => client.listTopics())).filter(accept).sort();
+      const names = (await ask((admin) => admin.listTopics())).filter(accept).sort();
       if (names.length === 0) return [];
       const [{ topics }, described] = [
-        await ask(() => client.fetchTopicMetadata({ topics: names })),
+        await ask((admin) => admin.fetchTopicMetadata({ topics: names })),
         await describe(names),
       ];
       return topics
@@ -138,8 +128,8 @@ export function createKafkaAdmin(options: {
 
     async createTopics(topics) {
       if (topics.length === 0) return;
-      await ask(() =>
-        client.createTopics({
+      await ask((admin) =>
+        admin.createTopics({
           waitForLeaders: false,
           topics: topics.map(({ topic, partitions, replication, configs }) => ({
             topic,
@@ -153,15 +143,15 @@ export function createKafkaAdmin(options: {
     },
 
     async raisePartitions(topic, count) {
-      await ask(() => client.createPartitions({ topicPartitions: [{ topic, count }] }));
+      await ask((admin) => admin.createPartitions({ topicPartitions: [{ topic, count }] }));
     },
 
     async alterConfigs(topic, configs) {
       const described = await describe([topic]);
       // The request replaces all overrides of the topic: those that are not named would fall back to the default.
       const merged = { ...described.get(topic)?.overrides, ...configs };
-      await ask(() =>
-        client.alterConfigs({
+      await ask((admin) =>
+        admin.alterConfigs({
           validateOnly: false,
           resources: [{ type: ConfigResourceTypes.TOPIC, name: topic, configEntries: toEntries(merged) }],
         }),
@@ -169,7 +159,7 @@ export function createKafkaAdmin(options: {
     },
 
     async close() {
-      if (connected !== null) await client.disconnect().catch(() => undefined);
+      await client.close();
     },
   };
 }

@@ -133,6 +133,8 @@ export function createKafkaConsumer(options: KafkaConsumerOptions): ConsumerPort
     closing: boolean;
     /** kafkajs has given up: nothing can be committed under this membership. */
     crashed: boolean;
+    /** A request got no answer: its connection may be dead without anybody having been told. */
+    silent: boolean;
   }
 
   const keyOf = ({ topic, partition }: TopicPartition): string => `${topic}/${partition}`;
@@ -163,6 +165,7 @@ export function createKafkaConsumer(options: KafkaConsumerOptions): ConsumerPort
       startCount: 0,
       closing: false,
       crashed: false,
+      silent: false,
     };
     session = current;
     // kafkajs calls listeners synchronously before its first fetch of a generation: what is paused here is not fetched.
@@ -183,6 +186,11 @@ export function createKafkaConsumer(options: KafkaConsumerOptions): ConsumerPort
       current.crashed = true;
       end(payload.error.message);
     });
+    // kafkajs asks over such a connection again, five times; another session takes another one.
+    consumer.on(consumer.events.REQUEST_TIMEOUT, ({ payload }) => {
+      current.silent = true;
+      end(`${payload.apiName} got no answer`);
+    });
     try {
       await consumer.connect();
       await consumer.subscribe({ topics: [...topics], fromBeginning: true });
@@ -197,7 +205,9 @@ export function createKafkaConsumer(options: KafkaConsumerOptions): ConsumerPort
       current.closing = true;
       // The batch in hand ends and commits before the group is left.
       if (!current.crashed) await current.ahead.drain();
-      await consumer.disconnect().catch(() => undefined);
+      const left = consumer.disconnect().catch(() => undefined);
+      // Over a dead connection nobody hears that we leave, and the next session need not wait for it.
+      if (!current.silent) await left;
       session = null;
       assignment += 1;
     }

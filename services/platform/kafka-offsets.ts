@@ -1,6 +1,7 @@
+import type { Admin } from "kafkajs";
 import { Fault } from "../../schemas/faults.ts";
+import { openAdminClient } from "./kafka-admin-client.ts";
 import type { BrokerRoute } from "./kafka-connection.ts";
-import { openKafka } from "./kafka-connection.ts";
 import { openSeed } from "./kafka-seed.ts";
 import { askTopicIds } from "./kafka-topic-ids.ts";
 import type { Wire } from "./kafka-wire.ts";
@@ -40,19 +41,13 @@ export function createKafkaOffsets(options: {
   readonly log: Log;
   readonly route?: BrokerRoute;
 }): LogLookupPort {
-  const admin = openKafka(options.endpoint, options.log, options.route).admin({
-    retry: { retries: 2, initialRetryTime: 100 },
-  });
-  let connected: Promise<void> | null = null;
+  const client = openAdminClient({ ...options, retries: 2 });
   let seed: Promise<Wire> | null = null;
 
-  async function ask<T>(question: () => Promise<T>): Promise<T> {
+  async function ask<T>(question: (admin: Admin) => Promise<T>): Promise<T> {
     try {
-      connected ??= admin.connect();
-      await connected;
-      return await question();
+      return await client.ask(question);
     } catch (error) {
-      connected = null;
       const text = error instanceof Error ? error.message : String(error);
       if (isUnknownTopic(error)) throw new Fault("TOPIC_MISSING", text, { cause: error });
       throw new Fault("BROKER_UNAVAILABLE", text, { cause: error });
@@ -80,11 +75,11 @@ export function createKafkaOffsets(options: {
               cause: error,
             });
       }
-      const all = new Set(await ask(() => admin.listTopics()));
+      const all = new Set(await ask((admin) => admin.listTopics()));
       return new Map(topics.filter((topic) => all.has(topic)).map((topic) => [topic, null]));
     },
     async ends(topic) {
-      const found = await ask(() => admin.fetchTopicOffsets(topic));
+      const found = await ask((admin) => admin.fetchTopicOffsets(topic));
       return found.map(({ partition, low, high }) => ({
         partition,
         earliest: BigInt(low),
@@ -92,14 +87,14 @@ export function createKafkaOffsets(options: {
       }));
     },
     async at(topic, timestampMs) {
-      const found = await ask(() => admin.fetchTopicOffsetsByTimestamp(topic, timestampMs));
+      const found = await ask((admin) => admin.fetchTopicOffsetsByTimestamp(topic, timestampMs));
       return new Map(found.map(({ partition, offset }) => [partition, BigInt(offset)]));
     },
     async deleteGroups(groupIds) {
       const kept: string[] = [];
       for (const groupId of groupIds) {
         try {
-          await ask(() => admin.deleteGroups([groupId]));
+          await ask((admin) => admin.deleteGroups([groupId]));
         } catch (error) {
           // kafkajs throws one error for all, with the broker's word on each inside.
           if (!isGroupGone(error)) kept.push(groupId);
@@ -109,7 +104,7 @@ export function createKafkaOffsets(options: {
     },
     async close() {
       await seed?.then((wire) => wire.close()).catch(() => undefined);
-      await admin.disconnect().catch(() => undefined);
+      await client.close();
     },
   };
 }
