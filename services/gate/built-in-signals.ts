@@ -82,6 +82,8 @@ export const signalMeanings = {
   "task.release":
     "a task or a script of the workspace runs whose name says that it releases, publishes or destroys something",
   "command.unknown-program": "a program, or a subcommand of git, that no table knows",
+  "command.unknown-verb":
+    "a program whose verbs are known is called with another one, or with one that is not fixed",
   "network.runs-fetched": "what is fetched is handed on, by a pipe or a file, to what may run it",
   "database.input": "a database is given commands of a language that is not read, on its input",
   "fork.bomb": "a function starts itself without end",

@@ -35,6 +35,7 @@ import { toPaths } from "./shell/paths.ts";
 import { PROGRAM_TABLE } from "./shell/program-table.ts";
 import { toSqlOf } from "./shell/sql-clients.ts";
 import { namesRelease } from "./shell/task-names.ts";
+import { hasUnknownVerb } from "./shell/unknown-verb.ts";
 import { joinVerdicts, opaqueSql } from "./sql/classify-sql.ts";
 import type { SqlVerdict } from "./sql/classify-sql.ts";
 import type { SqlParser } from "./sql/load-sql-parser.ts";
@@ -115,6 +116,7 @@ export function readShell(
   if (command.opaque.length > 0) signals.push("command.opaque");
   for (const { kind } of command.opaque) signals.push(`command.opaque.${kind}`);
   if (command.commands.some(isUnknown)) signals.push("command.unknown-program");
+  if (command.commands.some(hasUnknownVerb)) signals.push("command.unknown-verb");
   if (command.commands.some(isPrivileged)) signals.push("command.privileged");
   if (command.commands.some(({ where }) => where !== "here")) signals.push("command.remote");
   if (hasUnresolvedUrl(command)) signals.push("url.unresolved");

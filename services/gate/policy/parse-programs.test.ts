@@ -28,6 +28,8 @@ const programs = `programs:
     reason: reviewed by the security team in June
   - program: make
     subcommands: { stage: { signals: [deploy] } }
+  - program: gh
+    subcommands: { stack: { signals: [network.send] } }
   - program: acme-run
     effect: interpreter
     operands: script
@@ -82,6 +84,8 @@ describe("a bundle's own programs", () => {
     ],
     ["make stage", "deploy program.project-code"],
     ["make test", "program.project-code"],
+    ["gh stack submit", "network.send"],
+    ["gh other submit", "command.unknown-verb"],
     ["acme-run x.acme", "code.workspace command.opaque command.opaque.script_file program.interpreter"],
   ])("are judged by what it says: %s", (command, expected) => {
     expect(ask(command).signals.join(" ")).toBe(expected);

@@ -392,9 +392,15 @@ export abstract class CommandRunner {
 }
 
 /** Words in which names from the input take a place, with what the text says of those names. */
-const toDeclared = ({ signals, trusted, line }: DeclaredCall): NonNullable<SimpleCommand["declared"]> => ({
+const toDeclared = ({
   signals,
   trusted,
+  isVerbNamed,
+  line,
+}: DeclaredCall): NonNullable<SimpleCommand["declared"]> => ({
+  signals,
+  trusted,
+  isVerbNamed,
   line,
 });
 

@@ -40,6 +40,8 @@ export type DeclaredCall = {
   readonly risk: Risk | null;
   readonly trusted: string | null;
   readonly signals: readonly string[];
+  /** Whether it names the subcommand, and not just the program. */
+  readonly isVerbNamed: boolean;
   readonly line: number;
   readonly shape: PathShape;
   readonly launches: readonly Launch[];
@@ -53,12 +55,13 @@ export function findDeclared(
 ): DeclaredCall | undefined {
   const declared = programs?.get(program);
   if (declared === undefined) return undefined;
-  const { use, rest, isFixed } = findUse(declared, argv);
+  const { use, rest, isFixed, isVerbNamed } = findUse(declared, argv);
   const all = isFixed ? [use] : [use, ...declared.subcommands.values()];
   return {
     risk: isFixed ? use.risk : "unknown",
     trusted: isFixed ? use.trusted : null,
     signals: [...new Set(all.flatMap(({ signals }) => signals))],
+    isVerbNamed: isFixed && isVerbNamed,
     line: use.line,
     shape: toShape(use),
     launches: toLaunches(program, use, rest),
@@ -69,8 +72,13 @@ export function findDeclared(
 function findUse(
   { use, subcommands, depth }: DeclaredProgram,
   argv: readonly Word[],
-): { readonly use: DeclaredUse; readonly rest: readonly Word[]; readonly isFixed: boolean } {
-  if (depth === 0) return { use, rest: argv, isFixed: true };
+): {
+  readonly use: DeclaredUse;
+  readonly rest: readonly Word[];
+  readonly isFixed: boolean;
+  readonly isVerbNamed: boolean;
+} {
+  if (depth === 0) return { use, rest: argv, isFixed: true, isVerbNamed: false };
   const { operands } = scanAllOptions(argv, namesOf(use, "value reads writes writes-below runs script"));
   const first = operands.slice(0, depth);
   let found = use;
@@ -89,7 +97,12 @@ function findUse(
     );
     if (one !== undefined) [found, last] = [one, word];
   }
-  return { use: found, rest: last === undefined ? argv : argv.slice(argv.indexOf(last) + 1), isFixed };
+  return {
+    use: found,
+    rest: last === undefined ? argv : argv.slice(argv.indexOf(last) + 1),
+    isFixed,
+    isVerbNamed: last !== undefined,
+  };
 }
 
 const namesOf = ({ options }: DeclaredUse, meanings: string): string =>

@@ -94,6 +94,8 @@ export type SimpleCommand = {
   readonly declared?: {
     readonly signals: readonly string[];
     readonly trusted: string | null;
+    /** Whether it names the verb too. */
+    readonly isVerbNamed: boolean;
     readonly line: number;
   };
 };
