@@ -209,7 +209,7 @@ const PLAIN =
   "sha256sum sha512sum base64 xxd od hexdump strings jq yq column paste join fold fmt nl tac rev expr bc factor nproc arch " +
   "lscpu lsblk mount umount mkfs mkfs.ext4 fdisk parted swapoff swapon tput clear reset stty tty man info cal cksum sum sync " +
   "git gh glab hg svn iconv envsubst gpg openssl ssh-keygen ssh-add pgrep rename jar javac tsc eslint prettier logger " +
-  "shutdown reboot poweroff halt init systemctl service journalctl dmesg sysctl modprobe insmod rmmod useradd userdel " +
+  "ip shutdown reboot poweroff halt init systemctl service journalctl dmesg sysctl modprobe insmod rmmod useradd userdel " +
   "usermod passwd visudo sudoedit crontab ufw iptables nft security pass op";
 const NETWORK =
   "curl wget scp sftp rsync nc ncat netcat ping traceroute dig nslookup host ftp lftp aria2c http https xh mail sendmail rclone s3cmd";
