@@ -159,7 +159,7 @@ const judgeTarLetters: Judge = (args, program) => {
 
 /** Variables of make that stand where a recipe names a program. */
 const TOOL_VARIABLE =
-  /^(?:\w*_)?(?:CC|CXX|CPP|LD|AR|AS|NM|RANLIB|STRIP|OBJCOPY|YACC|LEX|FC|INSTALL|RM|CP|MV|MKDIR|PYTHON\d?|PIP|NODE|NPM|GO|CARGO|RUSTC|JAVA\w*|MVN|DOCKER|CMD|COMMAND|RUN\w*|EXEC|TOOL|LAUNCHER|WRAPPER|EDITOR|PAGER|SED|AWK|GREP|PERL|SUDO|BASH|SH)=/;
+  /^(?:\w*_)?(?:CC|CXX|CPP|LD|AR|AS|NM|RANLIB|STRIP|OBJCOPY|YACC|LEX|FC|INSTALL|RM|CP|MV|MKDIR|PYTHON\d?|PIP|NODE|NPM|GO|CARGO|RUSTC|JAVA\w*|MVN|DOCKER|CMD|COMMAND|MAKEFILES|RUN\w*|EXEC|TOOL|LAUNCHER|WRAPPER|EDITOR|PAGER|SED|AWK|GREP|PERL|SUDO|BASH|SH)=/;
 const PLAIN_TOOL =
   /^(?:ccache )?(?:gcc|g\+\+|clang|clang\+\+|cc|c\+\+|tcc|ld|lld|mold|ar|python3?(?:\.\d+)?|node|npm|go|cargo|docker|podman|install|true)(?:-\d+)?$/;
 const judgeMakeVariables: Judge = (args, program) =>
@@ -341,6 +341,7 @@ const BY_HAND: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ["gh", judgeGh],
   ["fd", toFdLaunches],
   ["fdfind", toFdLaunches],
+  ["rustc", opaqueWhere(/^(?:-C|--codegen=)?linker=/)],
   ["psql", judgePsql],
   ["usql", judgePsql],
   ...["gcc", "g++", "cc", "c++", "clang", "clang++", "ld"].map((name): [string, Judge] => [
@@ -356,7 +357,7 @@ const BY_HAND: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ...["mvn", "mvnw", "mvnd"].map((name): [string, Judge] => [
     name,
     opaqueWhere(
-      /(?:^|:)exec(?:-maven-plugin)?(?::|$)|^-Dexec\.|^-Dmaven\.ext|(?:groovy|antrun|scripting)[\w-]*:/,
+      /(?:^|:)exec(?:-maven-plugin)?(?::|$)|^-Dexec\.|^-Dmaven\.ext|^-DargLine=.*-(?:javaagent|agent)|(?:groovy|antrun|scripting)[\w-]*:/,
     ),
   ]),
   ["cargo", opaqueWhere(/(?:rustc|wrapper|runner|linker|rustdoc|alias\.|source\.|registr|patch\.)[^\n]*=/)],
