@@ -52,7 +52,7 @@ describe("any list of handlers", () => {
   it("one no is a no, the first one is named, and nothing after it changes anything", async () => {
     let denials = 0;
     await fc.assert(
-      fc.asyncProperty(fc.array(planned, { maxLength: 8 }), async (plan) => {
+      fc.asyncProperty(fc.array(planned, { maxLength: 8, size: "max" }), async (plan) => {
         const hooks = createHookRegistry({ timeoutMs: 2 });
         const called: number[] = [];
         plan.forEach(({ role, conduct: one, isGone }, at) => {
