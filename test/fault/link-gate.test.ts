@@ -1,13 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { everyFault } from "./ledger/every-fault.ts";
 import type { GateCell } from "./ledger/gate-cell.ts";
 import { runGateCell } from "./ledger/gate-cell.ts";
 
-const cells: readonly GateCell[] = [
-  { name: "callers-half-open", link: "callers", fault: { kind: "half-open" } },
-  { name: "resource-half-open", link: "resource", fault: { kind: "half-open" } },
-  { name: "gate-postgres-reset", link: "gate-postgres", fault: { kind: "reset", everyMs: 150 } },
-  { name: "gate-postgres-half-open", link: "gate-postgres", fault: { kind: "half-open" } },
-];
+const linkNames: readonly GateCell["link"][] = ["callers", "resource", "gate-postgres"];
+const cells: readonly GateCell[] = linkNames.flatMap((link) =>
+  everyFault.map((fault) => ({ name: `${link}-${fault.kind}`, link, fault })),
+);
 
 describe.concurrent("a fault between the gate and those around it", () => {
   for (const cell of cells) {

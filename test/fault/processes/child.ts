@@ -1,4 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
+import type { Step } from "../../../services/host/batch-steps.ts";
+import type { RelaySteps } from "../../../services/outbox/relay-steps.ts";
 
 /** Settings that the parent hands to a service process of the kill test. */
 export interface ChildSettings {
@@ -6,8 +8,8 @@ export interface ChildSettings {
   readonly databaseUrl: string;
   readonly topicPrefix: string;
   readonly name: string;
-  /** Stops dead in the named gap, once work went through it, and says so: the parent kills it there. */
-  readonly gap?: "ack-delete" | "commit-offset" | "watermark-projection";
+  /** Stops dead before this step, once work went through it, and says so: the parent kills it there. */
+  readonly gap?: Exclude<keyof RelaySteps, "park"> | Step["name"] | "watermark-projection";
   /** A broken host: the test has to see the harm. */
   readonly broken?: "no-inbox" | "watermark-first";
 }
@@ -23,7 +25,7 @@ export function runChild(start: (settings: ChildSettings) => void): void {
 }
 
 /** Says that the gap is reached, and never returns: what comes after it has not happened. */
-export async function stopDead(gap: string): Promise<never> {
+export async function stopDead(gap: NonNullable<ChildSettings["gap"]>): Promise<never> {
   process.send?.(`gap ${gap}`);
   for (;;) await wait(1_000);
 }

@@ -46,7 +46,7 @@ runChild((settings) => {
 function stepsOf({ gap, broken }: ChildSettings, database: Database): readonly Step[] {
   let slices = 0;
   const planted = (step: Step): Step => {
-    if (step.name === "offset" && gap === "commit-offset") {
+    if (step.name === gap && broken === undefined) {
       return {
         ...step,
         run: async (work, tx) => {

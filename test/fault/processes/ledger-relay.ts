@@ -19,14 +19,28 @@ runChild(({ brokers, databaseUrl, topicPrefix, name, gap }) => {
     relayId: name,
     topicPrefix,
     batchRows: 50,
-    steps: (steps) => ({
-      ...steps,
-      remove: async (events) => {
+    steps: (steps) => {
+      const before = async (step: NonNullable<typeof gap>): Promise<void> => {
+        if (step !== gap) return;
         batches += 1;
-        if (gap === "ack-delete" && batches > batchesBeforeGap) await stopDead(gap);
-        await steps.remove(events);
-      },
-    }),
+        if (batches > batchesBeforeGap) await stopDead(step);
+      };
+      return {
+        ...steps,
+        read: async (request) => {
+          await before("read");
+          return steps.read(request);
+        },
+        send: async (events) => {
+          await before("send");
+          return steps.send(events);
+        },
+        remove: async (events) => {
+          await before("remove");
+          await steps.remove(events);
+        },
+      };
+    },
   });
   relay.run(new AbortController().signal).catch((error: unknown) => {
     console.error(error);
