@@ -102,7 +102,8 @@ async function runRound(
   const inFlight = traffic.pending();
   const begunAtBegin = traffic.begun.size;
   await wait(faultMs);
-  await eventually(() => links.every((one) => one.hits().connections > 0), Boolean, {
+  // A caller that gets no answer does not come to its resource, so one of the links may see nothing.
+  await eventually(() => links.some((one) => one.hits().connections > 0), Boolean, {
     deadlineMs: 30_000,
     what: "connections that meet the fault",
   });
