@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Budget } from "../../processors/cost/budgets.ts";
+import { addToBudgets } from "../../processors/cost/budget-store.ts";
+import type { Budget, Spending } from "../../processors/cost/budgets.ts";
 import { createCost } from "../../processors/cost/cost.ts";
 import { parsePrices } from "../../processors/cost/prices.ts";
 import type { CostDimension } from "../../processors/cost/queries.ts";
@@ -252,6 +253,39 @@ describe("cost", () => {
     expect(await loadBudgets(as("fabric_auditor"), { day: "2026-11-30", tenantId: null })).toMatchObject([
       { spent_micros: 6_000_000n },
     ]);
+  });
+
+  // INVARIANT: a goal that is new to a day is counted by its own rows, however much its tenant spent that day.
+  it("counts what a new goal spent before without reading what its tenant spent", async () => {
+    rig.start([cost]);
+    const seen = model({ input_tokens: 1n });
+    await rig.publish([seen]);
+    await untilRead(1);
+    await rig.sql.query(
+      `INSERT INTO cost.usage SELECT (json_populate_record(u, json_build_object(
+          'event_id', 'evt_' || i, 'call_key', 'call-' || i, 'correlation_id', 'cor_' || i))).*
+        FROM cost.usage AS u, generate_series(1, 5000) AS i`,
+    );
+    await rig.sql.query("ANALYZE cost.usage");
+    const budgets: readonly Budget[] = [{ ...monthly, id: "goal-day", scope: "correlation", period: "day" }];
+    const read = await rig.sql.transaction(async (tx) => {
+      await tx.query("SET LOCAL search_path = cost");
+      const { rows } = await tx.query<Spending>("SELECT * FROM usage WHERE event_id = 'evt_77'");
+      await addToBudgets(
+        tx,
+        budgets,
+        rows.map((row) => ({ row: { ...row, recorded_at: seen.recorded_at }, sign: 1n })),
+      );
+      const state = await tx.query<{ spent: bigint }>(
+        "SELECT spent_micros AS spent FROM budget_state WHERE budget_id = 'goal-day'",
+      );
+      expect(state.rows).toEqual([{ spent: 3n }]);
+      const counted = await tx.query<{ rows: bigint }>(
+        "SELECT seq_tup_read + idx_tup_fetch AS rows FROM pg_stat_xact_user_tables WHERE relid = 'cost.usage'::regclass",
+      );
+      return counted.rows[0]?.rows;
+    });
+    expect(read).toBeLessThan(100n);
   });
 
   it("books a correction once, however often it is sent, in the dimensions of its call; a repriced call is unpriced no more", async () => {
