@@ -1,3 +1,4 @@
+import { CLIENT_WRITES } from "./client-writes.ts";
 import { toGitPaths } from "./git-words.ts";
 import { toFdCommands, toFdRoots } from "./found-by-fd.ts";
 import { hasName, scanAllOptions } from "./options.ts";
@@ -322,7 +323,10 @@ const ENDS_FILES =
   /^(?:\S+ )*(?:\S*\/)?(?:rm|rmdir|unlink|shred|mv|truncate|chmod|chown|chgrp|sed -i\S*|tee)(?: |$)/;
 
 /** Programs whose words are no plain list of options and operands. */
-const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: Word) => void> = new Map([
+const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: Word) => void> = new Map<
+  string,
+  (args: readonly Word[], write: Write, here: Word) => void
+>([
   [
     "cmake",
     (args: readonly Word[], write: Write) => {
@@ -431,16 +435,7 @@ const SPECIAL: ReadonlyMap<string, (args: readonly Word[], write: Write, here: W
           write({ kind: "literal", text: value.text.replace(/^[^/.~]*:/, "") }, "tree");
     },
   ],
-  ...["docker", "podman"].map((name): [string, (args: readonly Word[], write: Write) => void] => [
-    name,
-    (args: readonly Word[], write: Write) => {
-      const { operands } = scanAllOptions(args, "-c -H --context --host --log-level");
-      const verbs = operands.map((word) => (word.kind === "literal" ? word.text : ""));
-      const at = verbs[0] === "cp" ? 1 : verbs[1] === "cp" ? 2 : 0;
-      const target = operands[at + 1];
-      if (at > 0 && target !== undefined && !/^[^/.~]+:/.test(verbs[at + 1] ?? "")) write(target, "tree");
-    },
-  ]),
+  ...CLIENT_WRITES,
   [
     "dd",
     (args: readonly Word[], write: Write) => {
