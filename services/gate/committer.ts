@@ -7,9 +7,11 @@ import type { Metrics } from "../platform/metrics.ts";
 import type { EventEncoder } from "../platform/outbox.ts";
 import type { Database } from "../platform/postgres.ts";
 import type { TenantKeys } from "../platform/vault-seal.ts";
-import { insertEvidenceStatement, sealPayload } from "../platform/vault-seal.ts";
+import { sealPayload } from "../platform/vault-seal.ts";
 import type { Classify } from "./classified.ts";
 import type { TenantFacts } from "./facts.ts";
+import type { CommitSteps } from "./commit-steps.ts";
+import { createCommitSteps } from "./commit-steps.ts";
 import type { LateCall } from "./group-commit.ts";
 import { commitGroup } from "./group-commit.ts";
 import { createGroupQueue } from "./group-queue.ts";
@@ -39,6 +41,8 @@ export interface CommitterOptions {
   readonly decide?: Decide;
   /** Default: one of its own, which follows what decisions ask for. */
   readonly holds?: HoldWatch;
+  /** What a test puts in place of the steps. */
+  readonly steps?: (live: CommitSteps) => CommitSteps;
   readonly maxGroup?: number;
   readonly maxInFlight?: number;
   readonly maxWaiting?: number;
@@ -86,8 +90,11 @@ const inlineMaxBytes = 65_536;
 export function createCommitter(options: CommitterOptions): Committer {
   const { database, keys, log, metrics } = options;
   const active = new Set<string>();
+  const liveSteps = createCommitSteps(database);
+  const steps = options.steps?.(liveSteps) ?? liveSteps;
   const commit = {
     ...options,
+    steps,
     decide: options.decide ?? decide,
     holds: options.holds ?? createHoldWatch(options),
     onTenants: (tenants: ReadonlyMap<string, TenantFacts>): void => {
@@ -199,7 +206,7 @@ export function createCommitter(options: CommitterOptions): Committer {
       call.requestRef = exact.ref;
     }
     if (call.isSettled) return true;
-    await database.query(insertEvidenceStatement(rows));
+    await steps.store(rows);
     call.payload = { ref: payload.ref, digest: payload.digest, row: null };
     return true;
   }

@@ -5,17 +5,17 @@ import type { Clock } from "../platform/clock.ts";
 import { newEventId, toUuid } from "../platform/ids.ts";
 import type { EventEncoder } from "../platform/outbox.ts";
 import { notifyOutbox, toOutboxRows } from "../platform/outbox.ts";
-import type { Database, Statement } from "../platform/postgres.ts";
+import type { Database } from "../platform/postgres.ts";
 import type { TenantKey, TenantKeys } from "../platform/vault-seal.ts";
 import { openInline } from "../platform/vault-seal.ts";
 import { toRepeatedAnswer } from "./answer.ts";
 import { inputPlace, toExactInput } from "./call-change.ts";
 import { isHeld, isRevoked, toPlanKey } from "./call-facts.ts";
 import { toSessionKey } from "./call-keys.ts";
-import { commitStatement } from "./commit-statement.ts";
+import type { CommitSteps } from "./commit-steps.ts";
 import { wantedCounters } from "./counters.ts";
 import type { GroupFacts, StoredAnswer, WantedCall, WantedPlan } from "./facts.ts";
-import { loadFacts } from "./facts.ts";
+import type { loadFacts } from "./facts.ts";
 import type { ChangingCall } from "./group-change.ts";
 import { toChangeJson, toGroupChange } from "./group-change.ts";
 import { createGroupLedger } from "./group-ledger.ts";
@@ -28,11 +28,12 @@ import { isStillOpen } from "./queued-call.ts";
 import { toConsequences } from "./record.ts";
 import type { Decide } from "./stages/decide.ts";
 import { wantedFacts } from "./stages/facts-needed.ts";
-import type { CommitConflict, HookCallRow, SessionRow } from "./store.ts";
+import type { CommitConflict, GroupRows, HookCallRow, SessionRow } from "./store.ts";
 import { toCommitRefusal } from "./store.ts";
 
 export interface GroupCommitOptions {
   readonly database: Database;
+  readonly steps: CommitSteps;
   readonly codec: EventEncoder;
   readonly keys: TenantKeys;
   readonly decide: Decide;
@@ -75,8 +76,8 @@ export async function commitGroup(
   calls: readonly QueuedCall[],
   options: GroupCommitOptions,
 ): Promise<GroupResult> {
-  const { database } = options;
-  const facts = await loadFacts(database, toWanted(calls, options.clock.nowMs()));
+  const { database, steps } = options;
+  const facts = await steps.read(toWanted(calls, options.clock.nowMs()));
   const holdsOf = await options.holds.at(facts.tenants);
   options.onTenants(facts.tenants);
   const unanswered: QueuedCall[] = [];
@@ -92,7 +93,7 @@ export async function commitGroup(
   const late = committed
     .filter(({ queued }) => queued.isSettled)
     .map(({ decision }) => ({ capabilityId: decision?.answer.capability?.id ?? null }));
-  for (const one of committed) one.queued.answer(toOutcome(one));
+  if (committed.length > 0) await steps.answer(committed);
   const written = new Set(committed.map(({ queued }) => queued));
   return {
     committed: committed.length,
@@ -188,10 +189,10 @@ function commitWhatHolds(
       keep(({ queued }) => isStillOpen(queued, nowMs));
       if (left.length === 0) return [];
       const sent = left;
-      const statement = toStatement(sent, context);
+      const rows = toRows(sent, context);
       for (const { queued } of sent) queued.isCommitting = true;
       try {
-        await tx.query(statement);
+        await context.steps.write(tx, rows, sent);
         return sent;
       } catch (error) {
         const refusal = toCommitRefusal(error);
@@ -239,10 +240,10 @@ function holds(one: PreparedCall, refusal: CommitConflict): boolean {
 }
 
 /** Everything that the calls write, encoded; last of all the time that is left for it. */
-function toStatement(
+function toRows(
   prepared: readonly PreparedCall[],
   { facts, codec, clock, environment, eventMaxBytes }: CommitContext,
-): Statement {
+): GroupRows {
   const nowMs = facts.serverMs;
   const { envelopes, anchors, capabilities } = toConsequences(prepared, {
     nowMs,
@@ -277,7 +278,7 @@ function toStatement(
   );
   const earliestMs = Math.min(...prepared.map(({ queued }) => queued.deadlineMs));
   const budgetMs = Math.max(0, earliestMs - performance.now());
-  return commitStatement({
+  return {
     nowMs,
     budgetMs,
     untilServerMs: earliestMs + facts.toServerMs,
@@ -296,7 +297,7 @@ function toStatement(
     evidence: prepared.flatMap(({ evidence }) => (evidence === null ? [] : [evidence])),
     outbox,
     more: parts === null ? null : toChangeJson(parts, nowMs, budgetMs),
-  });
+  };
 }
 
 function toChangingCall({ work, queued, decisionRow, change }: PreparedCall): ChangingCall[] {
@@ -425,12 +426,6 @@ function toNewSessions(prepared: readonly PreparedCall[], facts: GroupFacts): Se
     add(toSessionKey(one.work.tenantId, one.work.runtime.kind, parentId), parentId, one);
   }
   return [...rows.values()];
-}
-
-function toOutcome({ decision }: PreparedCall): HookOutcome {
-  return decision === null
-    ? { kind: "recorded", repeated: false }
-    : { kind: "answered", answer: decision.answer };
 }
 
 function unique(values: readonly (string | null)[]): string[] {

@@ -1,8 +1,3 @@
-import type { ChildProcess } from "node:child_process";
-import { fork } from "node:child_process";
-import { once } from "node:events";
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import { liveSteps } from "../../services/host/batch-steps.ts";
@@ -11,7 +6,7 @@ import { openDatabase } from "../../services/platform/postgres.ts";
 import { openRelayRig } from "../harness/relay-rig.ts";
 import type { RelayRig } from "../harness/relay-rig.ts";
 import { memoryCodec } from "../harness/memory-codec.ts";
-import { projectDir } from "../harness/stack.ts";
+import { KilledService } from "./ledger/killed-service.ts";
 import { prepareTraffic, Traffic, trafficType } from "./ledger/traffic.ts";
 import { cleanVerdict, compareLedger } from "./ledger/verdict.ts";
 import type { Verdict } from "./ledger/verdict.ts";
@@ -26,7 +21,7 @@ const codec = memoryCodec();
 
 let rig: RelayRig;
 let sql: Database;
-const children = new Set<ChildProcess>();
+const services = new Set<KilledService>();
 
 beforeEach(async () => {
   rig = await openRelayRig();
@@ -39,54 +34,11 @@ beforeEach(async () => {
   await rig.createTopic(trafficType, partitions);
 });
 afterEach(async () => {
-  for (const child of children) child.kill("SIGKILL");
-  children.clear();
+  await Promise.all([...services].map((one) => one.kill()));
+  services.clear();
   await sql.end();
   await rig.close();
 });
-
-/** A service process that is started again whenever it was killed. */
-class Service {
-  readonly #program: string;
-  readonly #settings: ChildSettings;
-  #child: ChildProcess | undefined;
-  constructor(program: string, settings: Omit<ChildSettings, "brokers" | "topicPrefix">) {
-    this.#program = join(projectDir, "dist", "test", "fault", "processes", `${program}.js`);
-    this.#settings = { ...settings, brokers: inject("stack").kafkaBrokers, topicPrefix: rig.prefix };
-  }
-  async start(gap?: ChildSettings["gap"]): Promise<void> {
-    if (!existsSync(this.#program))
-      throw new Error("run `make test-faults`: it compiles the processes of this test");
-    const child = fork(this.#program, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
-    children.add(child);
-    this.#child = child;
-    const ready = once(child, "message");
-    child.send(gap === undefined ? this.#settings : { ...this.#settings, gap });
-    await ready;
-  }
-  async kill(): Promise<void> {
-    const child = this.#child;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, "exit");
-    child.kill("SIGKILL");
-    await ended;
-    children.delete(child);
-  }
-  /** Runs until the process stands in the gap, and kills it there. */
-  async killIn(gap: NonNullable<ChildSettings["gap"]>): Promise<void> {
-    await this.kill();
-    await this.start(gap);
-    const child = this.#child;
-    if (child === undefined) throw new Error("the process was not started");
-    for await (const [message] of onMessages(child)) if (message === `gap ${gap}`) break;
-    await this.kill();
-    await this.start();
-  }
-}
-
-async function* onMessages(child: ChildProcess): AsyncGenerator<[unknown]> {
-  for (;;) yield (await once(child, "message", { signal: AbortSignal.timeout(60_000) })) as [unknown];
-}
 
 const startTraffic = (): Traffic => {
   const traffic = new Traffic({ sql, encoder: () => codec, keys, writers, eventsPerSecond });
@@ -103,29 +55,33 @@ const compare = (traffic: Traffic): Promise<Verdict> =>
     deadlineMs: 120_000,
   });
 
+function service(program: string, settings: Omit<ChildSettings, "brokers" | "topicPrefix">): KilledService {
+  const brokers = inject("stack").kafkaBrokers;
+  const one = new KilledService(program, { ...settings, brokers, topicPrefix: rig.prefix });
+  services.add(one);
+  return one;
+}
+
 function startAll(broken?: ChildSettings["broken"]) {
   const relayUrl = rig.testDatabase.roleUrl("fabric_relay");
   const hostUrl = rig.testDatabase.roleUrl("fabric_host");
-  const services = {
-    relays: ["relay-a", "relay-b"].map(
-      (name) => new Service("ledger-relay", { name, databaseUrl: relayUrl }),
-    ),
-    hosts: ["host-a", "host-b"].map(
-      (name) =>
-        new Service("ledger-host", {
-          name,
-          databaseUrl: hostUrl,
-          ...(broken === undefined ? {} : { broken }),
-        }),
+  const all = {
+    relays: ["relay-a", "relay-b"].map((name) => service("ledger-relay", { name, databaseUrl: relayUrl })),
+    hosts: ["host-a", "host-b"].map((name) =>
+      service("ledger-host", {
+        name,
+        databaseUrl: hostUrl,
+        ...(broken === undefined ? {} : { broken }),
+      }),
     ),
   };
   return {
-    ...services,
+    ...all,
     async start() {
-      await Promise.all([...services.relays, ...services.hosts].map((one) => one.start()));
+      await Promise.all([...all.relays, ...all.hosts].map((one) => one.start()));
     },
     async end() {
-      await Promise.all([...services.relays, ...services.hosts].map((one) => one.kill()));
+      await Promise.all([...all.relays, ...all.hosts].map((one) => one.kill()));
     },
   };
 }

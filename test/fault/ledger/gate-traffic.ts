@@ -7,6 +7,7 @@ import { ownRequest } from "../../harness/gate-rig.ts";
 interface Intent {
   readonly id: string;
   readonly session: string;
+  readonly content: string;
 }
 /** What is between an intent and its effect: each question over the network may get no answer. */
 export interface GateTrafficOptions {
@@ -23,6 +24,8 @@ export interface GateTrafficOptions {
    * right and does it again.
    */
   readonly onUnknown?: "same-key" | "new-right" | undefined;
+  /** Each so-manieth intent carries more than a group's statement takes; default none. */
+  readonly largeEvery?: number;
 }
 export interface EffectRequest {
   readonly intent: string;
@@ -36,6 +39,8 @@ const retryMs = 100;
 /** Refusals that say nothing of the call: the same one is asked again. */
 const saysNothing: ReadonlySet<string> = new Set(["GATE_TIMEOUT", "GATE_UNAVAILABLE", "OVERLOADED"]);
 const sessions = 6;
+/** More than the gate puts into a group's statement. */
+const largeBytes = 80_000;
 
 /** Callers that ask the gate, take the right to a resource, and begin the next; each ends only when its effect is known. */
 export class GateTraffic {
@@ -44,6 +49,8 @@ export class GateTraffic {
   readonly begun = new Set<string>();
   /** Answers that told a caller to go on: intent → right. */
   readonly allowed = new Map<string, string>();
+  /** Answers that said that the call was decided before. */
+  repeated = 0;
   readonly #options: GateTrafficOptions;
   readonly #running = new Set<Promise<void>>();
   readonly #startedMs = Date.now();
@@ -92,7 +99,10 @@ export class GateTraffic {
   async #carryOut(): Promise<void> {
     const { onUnknown = "same-key", resource } = this.#options;
     const id = `i-${randomBytes(6).toString("hex")}`;
-    const intent = { id, session: `s-${String(this.begun.size % sessions)}` };
+    const { largeEvery = 0 } = this.#options;
+    const isLarge = largeEvery > 0 && this.begun.size % largeEvery === 0;
+    const session = `s-${String(this.begun.size % sessions)}`;
+    const intent = { id, session, content: "x".repeat(isLarge ? largeBytes : 1) };
     this.begun.add(id);
     let attempt = 1;
     let right = await this.#decide(intent, attempt);
@@ -111,12 +121,12 @@ export class GateTraffic {
 
   /** Asks until there is an answer: the same call, so that it is the same decision. */
   async #decide(
-    { id, session }: Intent,
+    { id, session, content }: Intent,
     attempt: number,
   ): Promise<{ capabilityId: string; planDigest: string }> {
     const request = ownRequest(
       "file.write",
-      { file_path: `/work-place/${id}.txt`, content: "x" },
+      { file_path: `/work-place/${id}.txt`, content },
       { session_id: session, tool_call_id: `${id}/${String(attempt)}` },
     );
     while (!this.#abandoned) {
@@ -124,6 +134,7 @@ export class GateTraffic {
       const answer = (await ask(`${gateUrl}/v1/gate/decide`, runtimeToken, request)) as GateAnswer | null;
       if (answer?.decision === "allow" && answer.capability !== undefined && answer.plan_digest !== null) {
         this.allowed.set(`${id}/${String(attempt)}`, answer.capability.id);
+        if (answer.repeated) this.repeated += 1;
         return { capabilityId: answer.capability.id, planDigest: answer.plan_digest };
       }
       if (answer !== null && !saysNothing.has(answer.reason_code))
