@@ -1,8 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { eventTypes } from "../../schemas/catalog.ts";
-import { claudeCode } from "../../services/adapters/claude-code/claude-code.ts";
-import { codex } from "../../services/adapters/codex/codex.ts";
-import { opencode } from "../../services/adapters/opencode/opencode.ts";
+import { runtimeRooms } from "../../services/app/runtime-rooms.ts";
 import { createAuthenticator, issueLocalToken } from "../../services/platform/auth.ts";
 import { newAuthKeys } from "../../services/platform/auth-keys.ts";
 import { EventCodec } from "../../services/platform/avro.ts";
@@ -60,7 +58,7 @@ runAsChild<Settings>(async ({ databaseUrl, bundleDir, tenantId }) => {
     log: createLog({ service: "bench-gate", level: "error" }),
     metrics: createMetrics(),
     authenticator: createAuthenticator({ localKeys: keys.verification, clock: systemClock }),
-    adapters: new Map([claudeCode, codex, opencode].map((adapter) => [adapter.runtime, adapter])),
+    adapters: new Map([...runtimeRooms].map(([runtime, { adapter }]) => [runtime, adapter])),
   });
   const url = await gate.app.listen({ host: "127.0.0.1", port: 0 });
   const token = await issueLocalToken({
