@@ -11,7 +11,7 @@ import { assembleTrace } from "./assemble.ts";
 import { own, semantic } from "./conventions.ts";
 import { toSpanId, toTraceId } from "./ids.ts";
 import { mergeAttributes, mergeClients, mergeSpans } from "./merge.ts";
-import type { TracedEvent } from "./parts.ts";
+import type { TracedEvent } from "./traced-events.ts";
 import { toTraceChange } from "./parts.ts";
 import type { TraceTree } from "./tree.ts";
 import type { SpanState, TraceChange } from "./words.ts";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { traceHistory } from "../../test/harness/trace-history.ts";
 import { mergeClients, mergeSpans } from "./merge.ts";
-import type { TracedEvent } from "./parts.ts";
+import type { TracedEvent } from "./traced-events.ts";
 import { toTraceChange } from "./parts.ts";
 import type { ClientTrace, SpanState } from "./words.ts";
 

@@ -1,6 +1,7 @@
 import type { Processor } from "../kit/processor.ts";
 import { defineProcessor } from "../kit/processor.ts";
-import { toTraceChange, tracedTypes } from "./parts.ts";
+import { toTraceChange } from "./parts.ts";
+import { tracedTypes } from "./traced-events.ts";
 import { saveChanges } from "./store.ts";
 
 /** Spans that are kept of one correlation: a tree that a person can still read, and memory that has an end. */
