@@ -1,6 +1,6 @@
 import { resolvePath as resolveNamedPath } from "../platform/adapter-kit.ts";
 import type { Climb } from "./shell/parsed-command.ts";
-import { resolvePath as cleanPath } from "./shell/paths.ts";
+import { resolvePath as cleanPath } from "./shell/path-words.ts";
 
 /** Most files that one call may name: each is resolved, and each rule looks at each of them. */
 export const namedPathsMax = 1_000;

@@ -31,7 +31,7 @@ import {
   unpacksFetched,
 } from "./shell/network-use.ts";
 import { toDeleteIntents, toReadIntents, toWriteIntents } from "./shell/path-intents.ts";
-import { toPaths } from "./shell/paths.ts";
+import { toPaths } from "./shell/path-words.ts";
 import { PROGRAM_TABLE } from "./shell/program-table.ts";
 import { toSqlOf } from "./shell/sql-clients.ts";
 import { namesRelease } from "./shell/task-names.ts";

@@ -1,9 +1,6 @@
 import { scanAllOptions } from "./options.ts";
-import type { Word, WrittenPath } from "./parsed-command.ts";
-
-type Write = (word: Word, extent: WrittenPath["extent"]) => void;
-/** What a program writes whose words are no plain list of options and operands; `here` is its folder. */
-type Writes = (args: readonly Word[], write: Write, here: Word) => void;
+import type { Word } from "./parsed-command.ts";
+import type { Writes } from "./writes.ts";
 
 const literal = (text: string): Word => ({ kind: "literal", text });
 const textOf = (word: Word | undefined): string => (word?.kind === "literal" ? word.text : "");

@@ -1,6 +1,6 @@
 import type { SimpleCommand, Word } from "./parsed-command.ts";
 import { hasName } from "./options.ts";
-import { resolvePath } from "./paths.ts";
+import { resolvePath } from "./path-words.ts";
 import { INTERPRETERS } from "./program-table.ts";
 
 /** Options that say in which folder, or by which file, a build or a test runs. */

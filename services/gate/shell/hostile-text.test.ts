@@ -5,7 +5,7 @@ import { loadBashParser } from "./load-bash-parser.ts";
 import { parseCommand } from "./parse-command.ts";
 import type { ParsedCommand } from "./parsed-command.ts";
 import { isSecretPath, toDeleteIntents, toReadIntents, toWriteIntents } from "./path-intents.ts";
-import { resolvePath } from "./paths.ts";
+import { resolvePath } from "./path-words.ts";
 import type { BashParser } from "./syntax-tree.ts";
 import { namesRelease } from "./task-names.ts";
 import { MAX_TEXT, refuseText } from "./text-guards.ts";

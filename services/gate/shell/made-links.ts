@@ -1,7 +1,7 @@
 import { scanAllOptions } from "./options.ts";
 import type { Word } from "./parsed-command.ts";
-import { resolvePath, toPaths } from "./paths.ts";
-import type { Directories } from "./paths.ts";
+import { resolvePath, toPaths } from "./path-words.ts";
+import type { Directories } from "./path-words.ts";
 
 const MAX_LINKS = 64;
 const MAX_HOPS = 8;

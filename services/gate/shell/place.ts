@@ -1,6 +1,6 @@
 import type { DeclaredPrograms } from "./declared-programs.ts";
 import type { Input, Layer, Where, Word } from "./parsed-command.ts";
-import type { Directories } from "./paths.ts";
+import type { Directories } from "./path-words.ts";
 import type { SyntaxNode } from "./syntax-tree.ts";
 
 /**

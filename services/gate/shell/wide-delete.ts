@@ -1,6 +1,6 @@
 import { toGitCall } from "./git-words.ts";
 import type { SimpleCommand, Word } from "./parsed-command.ts";
-import { resolvePath } from "./paths.ts";
+import { resolvePath } from "./path-words.ts";
 
 /** Folders whose loss is the loss of all work. */
 export type Surroundings = { readonly workspace?: string; readonly home?: string };
