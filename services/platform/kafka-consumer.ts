@@ -1,4 +1,4 @@
-import type { Consumer, EachBatchPayload, KafkaMessage } from "kafkajs";
+import type { Consumer, EachBatchPayload, KafkaMessage, PartitionAssigner } from "kafkajs";
 import type { BrokerRoute } from "./kafka-connection.ts";
 import { openKafka } from "./kafka-connection.ts";
 import type { KafkaEndpoint } from "./kafka.ts";
@@ -98,6 +98,8 @@ export interface KafkaConsumerOptions {
   readonly maxWaitMs?: number;
   readonly maxBytesPerPartition?: number;
   readonly partitionsConsumedConcurrently?: number;
+  /** Protocols that the member knows, the preferred one first; a group uses one that all know. Default: round robin. */
+  readonly partitionAssigners?: readonly PartitionAssigner[];
   /** Waits between attempts to join grow from the first to the second. */
   readonly rejoinMinMs?: number;
   readonly rejoinMaxMs?: number;
@@ -151,6 +153,9 @@ export function createKafkaConsumer(options: KafkaConsumerOptions): ConsumerPort
       maxWaitTimeInMs: options.maxWaitMs ?? 250,
       maxBytesPerPartition: options.maxBytesPerPartition ?? 1_048_576,
       allowAutoTopicCreation: false,
+      ...(options.partitionAssigners === undefined
+        ? {}
+        : { partitionAssigners: [...options.partitionAssigners] }),
       retry: { retries: 5, initialRetryTime: 200, restartOnFailure: () => Promise.resolve(false) },
     });
     let end: (reason: string) => void = () => undefined;

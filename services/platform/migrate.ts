@@ -62,6 +62,16 @@ export interface MigrateOptions {
  */
 const oneLockMs = 100;
 const defaultLockWaitMs = 5 * 60_000;
+const connectTimeoutMs = 10_000;
+/** A migration whose machine or network died holds its locks, and those of all others, no longer than this. */
+const endOfTheDead = [
+  "idle_in_transaction_session_timeout=60s",
+  "tcp_keepalives_idle=30",
+  "tcp_keepalives_interval=10",
+  "tcp_keepalives_count=6",
+]
+  .map((setting) => `-c ${setting}`)
+  .join(" ");
 const lockRetry = { minMs: 100, maxMs: 2_000 };
 
 /**
@@ -69,7 +79,13 @@ const lockRetry = { minMs: 100, maxMs: 2_000 };
  * It may run while services do: nobody waits behind it for longer than a moment. An applied file that was edited is refused. Grants are set to exactly what `grants.json` lists.
  */
 export async function migrate(options: MigrateOptions): Promise<{ applied: string[] }> {
-  const client = new pg.Client({ connectionString: options.adminUrl, application_name: "fabric-migrate" });
+  const client = new pg.Client({
+    connectionString: options.adminUrl,
+    application_name: "fabric-migrate",
+    connectionTimeoutMillis: connectTimeoutMs,
+    keepAlive: true,
+    options: endOfTheDead,
+  });
   // A server that ends between two statements is told by the next one.
   client.on("error", () => undefined);
   try {
@@ -78,7 +94,7 @@ export async function migrate(options: MigrateOptions): Promise<{ applied: strin
     throw toDatabaseFault(error);
   }
   try {
-    await client.query("SELECT pg_advisory_lock($1)", [migrationLock]);
+    await takeMigrationLock(client, options.lockWaitMs ?? defaultLockWaitMs);
     await createRoles(client, options);
     await client.query(`
       CREATE SCHEMA IF NOT EXISTS migrations;
@@ -94,6 +110,29 @@ export async function migrate(options: MigrateOptions): Promise<{ applied: strin
     throw error instanceof Fault ? error : new Fault("MIGRATION_FAILED", messageOf(error), { cause: error });
   } finally {
     await client.end().catch(() => undefined);
+  }
+}
+
+/** One migration at a time. Whoever waits says for whom when it gives up. */
+async function takeMigrationLock(client: pg.Client, waitMs: number): Promise<void> {
+  // Also for what is done outside of files: nothing here waits for ever.
+  await client.query("SELECT set_config('lock_timeout', $1, false)", [String(waitMs)]);
+  try {
+    await client.query("SELECT pg_advisory_lock($1)", [migrationLock]);
+  } catch (error) {
+    if ((error as { readonly code?: unknown }).code !== "55P03") throw error;
+    const holder = await client.query<{ pid: number; since: string }>(
+      `SELECT l.pid, to_char(a.backend_start AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') AS since
+       FROM pg_locks AS l LEFT JOIN pg_stat_activity AS a USING (pid)
+       WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND l.classid = 0 AND l.objid = $1
+         AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+      [migrationLock],
+    );
+    const [row] = holder.rows;
+    const who = row === undefined ? "" : ` (server process ${String(row.pid)}, since ${row.since} UTC)`;
+    throw new Fault("MIGRATION_FAILED", `another migration is under way${who}; wait for it, or end it`, {
+      cause: error,
+    });
   }
 }
 

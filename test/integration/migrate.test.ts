@@ -142,6 +142,19 @@ describe("migrations", () => {
     expect((await run()).applied).toEqual(["shop/0002_more.sql"]);
   });
 
+  it("give up behind another migration that never ends, and say which it is", async () => {
+    await database.transaction(async (other) => {
+      const { rows } = await other.query<{ pid: number }>(
+        "SELECT pg_backend_pid() AS pid FROM pg_advisory_xact_lock(6709602)",
+      );
+      const given = migrate({ adminUrl: test.url, migrationsDir: dir, owners: ["shop"], lockWaitMs: 300 });
+      expect(await given.catch(faultOf)).toMatch(
+        new RegExp(`MIGRATION_FAILED.*another migration is under way.*${String(rows[0]?.pid)}`),
+      );
+    });
+    expect((await run()).applied).toEqual(["shop/0001_orders.sql"]);
+  });
+
   it("of the product itself: every owner's folder is applied, and no role may do what its list does not say", async () => {
     await migrate({ adminUrl: test.url, migrationsDir: join(projectDir, "deploy/migrations") });
     const { rows } = await database.query<{ owner: string }>("SELECT DISTINCT owner FROM migrations.applied");

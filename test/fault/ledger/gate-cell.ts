@@ -50,12 +50,12 @@ export async function runGateCell(
     const resourceToGate = await link({ host: "127.0.0.1", port });
     const resourceToken = await rig.token({ roles: ["resource"], subject: "files" });
     const effects = await startSampleEffects({
-      gateUrl: `http://127.0.0.1:${String(resourceToGate.port)}`,
+      gateUrl: () => `http://127.0.0.1:${String(resourceToGate.port)}`,
       resourceToken,
     });
     const toResource = await link({ host: "127.0.0.1", port: effects.port });
     const traffic = new GateTraffic({
-      gateUrl: `http://127.0.0.1:${String(toGate.port)}`,
+      gateUrl: () => `http://127.0.0.1:${String(toGate.port)}`,
       runtimeToken: await rig.token(),
       resourceToken,
       callers: 6,

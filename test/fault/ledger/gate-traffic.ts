@@ -11,8 +11,8 @@ interface Intent {
 }
 /** What is between an intent and its effect: each question over the network may get no answer. */
 export interface GateTrafficOptions {
-  /** The gate as callers reach it. */
-  readonly gateUrl: string;
+  /** The gate as callers reach it, asked for anew each time. */
+  readonly gateUrl: () => string;
   readonly runtimeToken: string;
   readonly resourceToken: string;
   readonly callers: number;
@@ -131,7 +131,7 @@ export class GateTraffic {
     );
     while (!this.#abandoned) {
       const { gateUrl, runtimeToken } = this.#options;
-      const answer = (await ask(`${gateUrl}/v1/gate/decide`, runtimeToken, request)) as GateAnswer | null;
+      const answer = (await ask(`${gateUrl()}/v1/gate/decide`, runtimeToken, request)) as GateAnswer | null;
       if (answer?.decision === "allow" && answer.capability !== undefined && answer.plan_digest !== null) {
         this.allowed.set(`${id}/${String(attempt)}`, answer.capability.id);
         if (answer.repeated) this.repeated += 1;

@@ -35,11 +35,21 @@ export class KilledService {
   }
 
   async kill(): Promise<void> {
+    await this.#end("SIGKILL");
+  }
+
+  /** Asks it to end in good order; its exit code. */
+  end(): Promise<number | null> {
+    return this.#end("SIGTERM");
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<number | null> {
     const child = this.#child;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, "exit");
-    child.kill("SIGKILL");
-    await ended;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return null;
+    const ended = once(child, "exit") as Promise<[number | null]>;
+    child.kill(signal);
+    const [code] = await ended;
+    return code;
   }
 
   /** Runs until the process stands in the gap, and kills it there; what it stood in the middle of. It is not started again. */

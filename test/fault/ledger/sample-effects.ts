@@ -16,14 +16,14 @@ export interface SampleEffects {
 }
 
 export async function startSampleEffects(options: {
-  readonly gateUrl: string;
+  readonly gateUrl: () => string;
   readonly resourceToken: string;
 }): Promise<SampleEffects> {
   const done = new Map<string, number>();
   const results = new Set<string>();
 
   const act = async ({ intent, key, capabilityId, planDigest }: EffectRequest): Promise<number> => {
-    const said = (await ask(`${options.gateUrl}/v1/capabilities/spend`, options.resourceToken, {
+    const said = (await ask(`${options.gateUrl()}/v1/capabilities/spend`, options.resourceToken, {
       capability_id: capabilityId,
       plan_digest: planDigest,
       tool: "file.write",

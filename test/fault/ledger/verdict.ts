@@ -62,7 +62,8 @@ export async function compareLedger(options: CompareOptions): Promise<Verdict> {
     "watermarks at the log's ends",
     async () =>
       (await count(
-        "SELECT coalesce(sum(next_offset), 0)::int AS n FROM host.watermarks WHERE processor = 'ledger'",
+        `SELECT coalesce(sum(next_offset), 0)::int AS n FROM host.watermarks
+          WHERE processor = 'ledger' AND topic LIKE '%${trafficType}'`,
       )) >= records.length,
   );
   const onTopic = new Map<string, bigint[]>();

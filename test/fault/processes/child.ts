@@ -2,6 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { CommitSteps } from "../../../services/gate/commit-steps.ts";
 import type { Step } from "../../../services/host/batch-steps.ts";
 import type { RelaySteps } from "../../../services/outbox/relay-steps.ts";
+import type { Release } from "../ledger/two-versions.ts";
 
 /** Before a step of a gate's commit; `wire`: its statement is sent and nothing is answered; `answered`: its caller has the answer. */
 export type GateGap = keyof CommitSteps | "wire" | "answered";
@@ -14,8 +15,11 @@ export interface ChildSettings {
   readonly name: string;
   /** Stops dead before this step, once work went through it, and says so: the parent kills it there. */
   readonly gap?: Exclude<keyof RelaySteps, "park"> | Step["name"] | "watermark-projection" | GateGap;
+  /** Of two that are rolled out; default the old one. */
+  readonly release?: Release;
   /** A broken host or gate: the test has to see the harm. */
-  readonly broken?: "no-inbox" | "watermark-first" | "answer-first" | "events-after" | "no-call-key";
+  readonly broken?:
+    "no-inbox" | "watermark-first" | "answer-first" | "events-after" | "no-call-key" | "renamed";
   /** What a gate needs besides; the same after a restart. */
   readonly gate?: {
     readonly port: number;
@@ -43,6 +47,19 @@ export function runChild(start: (settings: ChildSettings) => void | Promise<void
   });
   // The parent is gone: nobody would end us.
   process.on("disconnect", () => process.exit(0));
+}
+
+/** Ends in good order on SIGTERM. */
+export function onAskedToEnd(stop: () => Promise<void>): void {
+  process.once("SIGTERM", () => {
+    stop().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        console.error(error);
+        process.exit(1);
+      },
+    );
+  });
 }
 
 /** Says that the gap is reached, and never returns: what comes after it has not happened. */

@@ -13,14 +13,16 @@ import type { GroupRows } from "../../../services/gate/store.ts";
 import { createAuthenticator, roles } from "../../../services/platform/auth.ts";
 import { loadAuthKeysFile } from "../../../services/platform/auth-keys.ts";
 import { systemClock } from "../../../services/platform/clock.ts";
+import { toUuid } from "../../../services/platform/ids.ts";
 import { createLog } from "../../../services/platform/log.ts";
 import { createMetrics } from "../../../services/platform/metrics.ts";
+import type { Tx } from "../../../services/platform/postgres.ts";
 import { openDatabase } from "../../../services/platform/postgres.ts";
 import { openMemoryKek, openTenantKeys } from "../../../services/platform/vault-seal.ts";
 import { memoryCodec } from "../../harness/memory-codec.ts";
 import { projectDir } from "../../harness/stack.ts";
 import type { ChildSettings, GateGap } from "./child.ts";
-import { runChild, stopDead } from "./child.ts";
+import { onAskedToEnd, runChild, stopDead } from "./child.ts";
 
 /** Groups that go through before a planted gap: the kill falls into the middle of the work. */
 const groupsBeforeGap = 5;
@@ -71,10 +73,18 @@ runChild(async (settings) => {
     done();
   });
   await gate.app.listen({ host: "127.0.0.1", port: own.port });
+  onAskedToEnd(async () => {
+    await gate.close();
+    await database.end();
+  });
 });
 
 /** The live steps, with a gap or a defect planted. */
-function withGap({ gap, broken }: ChildSettings, live: CommitSteps, answers: EventEmitter): CommitSteps {
+function withGap(
+  { gap, broken, release }: ChildSettings,
+  live: CommitSteps,
+  answers: EventEmitter,
+): CommitSteps {
   let seen = 0;
   const isIn = (step: GateGap): boolean => {
     if (step !== gap) return false;
@@ -111,6 +121,7 @@ function withGap({ gap, broken }: ChildSettings, live: CommitSteps, answers: Eve
         await stopDead("wire", namesOf(calls));
       }
       await sent;
+      if (release === "next") await noteDecisions(tx, rows);
     },
     async answer(calls) {
       if (isIn("answer")) await stopDead("answer", namesOf(calls));
@@ -121,6 +132,13 @@ function withGap({ gap, broken }: ChildSettings, live: CommitSteps, answers: Eve
       await live.answer(calls);
     },
   };
+}
+
+/** What the next release writes besides, into the table that its migration makes. */
+async function noteDecisions(tx: Tx, { decisions }: GroupRows): Promise<void> {
+  await tx.query("INSERT INTO gate.next_notes (decision_id) SELECT unnest($1::uuid[])", [
+    decisions.map((one) => toUuid(one.decisionId)),
+  ]);
 }
 
 const namesOf = (calls: readonly PreparedCall[]): string[] =>

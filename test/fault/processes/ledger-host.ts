@@ -3,15 +3,16 @@ import { liveSteps } from "../../../services/host/batch-steps.ts";
 import type { Step, Work } from "../../../services/host/batch-steps.ts";
 import { startHost } from "../../../services/host/host.ts";
 import { systemClock } from "../../../services/platform/clock.ts";
+import { createKafkaConsumer } from "../../../services/platform/kafka-consumer.ts";
 import { createLog } from "../../../services/platform/log.ts";
 import { createMetrics } from "../../../services/platform/metrics.ts";
 import type { Database } from "../../../services/platform/postgres.ts";
 import { openDatabase } from "../../../services/platform/postgres.ts";
 import { openMemoryKek, openTenantKeys } from "../../../services/platform/vault-seal.ts";
-import { memoryCodec } from "../../harness/memory-codec.ts";
 import { ledgerProcessor } from "../ledger/ledger-processor.ts";
+import { codecOf, nextAssigner, nextLedgerProcessor, oldAssigner } from "../ledger/two-versions.ts";
 import type { ChildSettings } from "./child.ts";
-import { runChild, stopDead } from "./child.ts";
+import { onAskedToEnd, runChild, stopDead } from "./child.ts";
 
 const slicesBeforeGap = 5;
 
@@ -23,11 +24,14 @@ runChild((settings) => {
     searchPath: ["host"],
     maxConnections: 8,
   });
-  startHost({
-    processors: [ledgerProcessor],
-    endpoint: { brokers: settings.brokers, clientId: settings.name },
+  const { release = "old", broken } = settings;
+  const endpoint = { brokers: settings.brokers, clientId: settings.name };
+  const next = nextLedgerProcessor(broken === "renamed" ? "next-ledger" : undefined);
+  const host = startHost({
+    processors: [release === "old" ? ledgerProcessor : next],
+    endpoint,
     database,
-    codec: memoryCodec(),
+    codec: codecOf(release),
     sealer: createVaultLetterSealer(openTenantKeys(database, openMemoryKek("test", Buffer.alloc(32, 7)))),
     metrics: createMetrics(),
     log,
@@ -36,10 +40,19 @@ runChild((settings) => {
     topicPrefix: settings.topicPrefix,
     groupPrefix: settings.topicPrefix,
     steps: stepsOf(settings, database),
-    sessionTimeoutMs: 6_000,
-    rebalanceTimeoutMs: 6_000,
-    heartbeatIntervalMs: 500,
+    openConsumer: (groupId, consumerLog) =>
+      createKafkaConsumer({
+        endpoint,
+        groupId,
+        log: consumerLog,
+        sessionTimeoutMs: 6_000,
+        rebalanceTimeoutMs: 6_000,
+        heartbeatIntervalMs: 500,
+        // What is rolled out knows the protocol of what runs, and prefers its own.
+        partitionAssigners: release === "old" ? [oldAssigner] : [nextAssigner, oldAssigner],
+      }),
   });
+  onAskedToEnd(() => host.stop());
 });
 
 /** The live steps, with a gap or a defect planted. */
