@@ -107,6 +107,8 @@ describe("the plugin inside OpenClaw", () => {
       reply.requireApproval?.onResolution(decision);
       heard = [];
       await hooks.get("after_tool_call")?.({ ...event, toolCallId: decision }, ctx);
+      // Reports go in order: behind this one nothing of the result is on its way.
+      await hooks.get("session_end")?.({}, ctx);
       return heard.filter(({ hook }) => hook === "after_tool_call").length;
     };
     expect([await results("deny"), await results("timeout"), await results("allow-once")]).toEqual([0, 0, 1]);

@@ -7,13 +7,14 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { room } from "../../services/adapters/opencode/room.ts";
+import { eventually } from "../harness/eventually.ts";
 
 type Hook = (input: Record<string, unknown>, output?: Record<string, unknown>) => Promise<void>;
 type Hooks = Readonly<Record<string, Hook>>;
 
 let folder: string;
 let server: Server;
-let heard: { readonly hook: string; readonly header: string | undefined }[];
+let heard: { readonly hook: string; readonly header: string | undefined; readonly body: string }[];
 let answer: (response: ServerResponse, hook: string) => void;
 const say =
   (body: unknown, status = 200) =>
@@ -32,7 +33,7 @@ beforeEach(async () => {
       .on("data", (chunk: Buffer) => (body += chunk.toString()))
       .on("end", () => {
         const { hook } = JSON.parse(body) as { hook: string };
-        heard.push({ hook, header: request.headers["x-fabric-hooks"] as string | undefined });
+        heard.push({ hook, header: request.headers["x-fabric-hooks"] as string | undefined, body });
         answer(response, hook);
       });
   });
@@ -173,7 +174,10 @@ describe("the plugin inside OpenCode", () => {
     await hooks["tool.execute.after"]?.({ ...call, args: {} }, { output: "first" });
     await hooks["tool.execute.after"]?.({ ...call, args: {} }, { output: "second" });
     const spool = join(folder, "fabric/spool/reports.jsonl");
-    expect(readFileSync(spool, "utf8").trim().split("\n")).toHaveLength(2);
+    await eventually(
+      () => readFileSync(spool, "utf8").trim().split("\n").length,
+      (lines) => lines === 2,
+    );
     expect(statSync(spool).mode & 0o777).toBe(0o600);
     expect(await askFor(hooks)).toContain("results of earlier calls could not be reported");
     answer = say({ decision: "allow" });
@@ -184,6 +188,37 @@ describe("the plugin inside OpenCode", () => {
       "tool.execute.after",
       "tool.execute.before",
     ]);
+  });
+
+  it("lets the client go on while a result is told, and asks for the next call only behind it", async () => {
+    const hooks = await load();
+    await askFor(hooks);
+    heard = [];
+    let told: () => void = () => undefined;
+    answer = (response, hook) => {
+      if (hook === "tool.execute.after") told = () => say({})(response);
+      else say({ decision: "allow" })(response);
+    };
+    const output = { output: "as it came" };
+    await hooks["tool.execute.after"]?.({ ...call, args: {} }, output);
+    output.output = "changed by the client";
+    const next = askFor(hooks);
+    await eventually(() => heard.some(({ hook }) => hook === "tool.execute.after"));
+    expect(heard).toHaveLength(1);
+    expect(heard[0]?.body).toContain("as it came");
+    told();
+    expect(await next).toHaveProperty("command");
+    expect(heard.map(({ hook }) => hook)).toEqual(["tool.execute.after", "tool.execute.before"]);
+  });
+
+  it("refuses a call when the result before it is not taken in time", async () => {
+    const hooks = await load();
+    answer = (response, hook) => {
+      if (hook !== "tool.execute.after") say({ decision: "allow" })(response);
+    };
+    await hooks["tool.execute.after"]?.({ ...call, args: {} }, { output: "x" });
+    expect(await askFor(hooks)).toContain("GATE_UNREACHABLE");
+    expect(heard.map(({ hook }) => hook)).not.toContain("tool.execute.before");
   });
 
   it("reports without ever throwing, and tells a shell that no call started", async () => {

@@ -47,6 +47,15 @@ const pause = (ms, signal) =>
 const isText = (value) => typeof value === "string" && value !== "";
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
+/** A report as a text; null: it is no JSON. */
+function toText(payload) {
+  try {
+    return JSON.stringify(payload);
+  } catch {
+    return null;
+  }
+}
+
 /** Only what is understood whole is an answer. */
 function toAnswer(body) {
   if (isObject(body)) {
@@ -98,11 +107,12 @@ export function openGate({ runtime, version, folder }) {
   const instance = `${runtime}-${process.pid}-${randomBytes(6).toString("hex")}`;
   const spool = configuration?.spool_file;
   let tail = Promise.resolve();
+  let results = tail;
   let waiting = 0;
   let drains = 0;
   let lost = 0;
 
-  async function post(payload, limitMs) {
+  async function post(body, limitMs) {
     // Read each time: tokens end and are renewed.
     const token = readFileSync(configuration.token_file, "utf8").trim();
     const response = await fetch(new URL(`/v1/hooks/${runtime}`, configuration.gate_url), {
@@ -113,7 +123,7 @@ export function openGate({ runtime, version, folder }) {
         "content-type": "application/json",
         "x-fabric-hooks": String(configuration.configuration_hash ?? digest),
       },
-      body: JSON.stringify(payload),
+      body,
       signal: AbortSignal.timeout(limitMs),
     });
     const text = await response.text();
@@ -123,10 +133,11 @@ export function openGate({ runtime, version, folder }) {
   async function askOnce(payload) {
     if (configuration === undefined) return refusal("HOOK_MISCONFIGURED", problem);
     try {
-      // What came back from earlier calls may bear on this one.
+      // What came back from earlier calls may bear on this one: it is told before this is asked, or nothing is.
+      await results;
       if (hasSpooled() && !(await drain()))
         return refusal("GATE_UNREACHABLE", "results of earlier calls could not be reported");
-      const { status, text } = await post(payload, configuration.deadline_ms);
+      const { status, text } = await post(JSON.stringify(payload), configuration.deadline_ms);
       return status === 200 ? toAnswer(JSON.parse(text)) : toAnswer(null);
     } catch {
       return refusal("GATE_UNREACHABLE", "the policy gate did not answer");
@@ -169,29 +180,40 @@ export function openGate({ runtime, version, folder }) {
   /** Reports what happened, in order, without throwing. Resolves when it is reported or in the spool. */
   function tell(payload) {
     if (configuration === undefined) return Promise.resolve();
+    // As it is now: the client may change its objects while the report waits.
+    const body = toText(payload);
+    if (body === null) {
+      lost += 1;
+      return Promise.resolve();
+    }
     if (waiting >= waitingMax) {
-      keep(payload);
+      keep(body);
       return Promise.resolve();
     }
     waiting += 1;
-    tail = tail.then(() => deliver(payload)).finally(() => (waiting -= 1));
+    tail = tail.then(() => deliver(body)).finally(() => (waiting -= 1));
     return tail;
   }
 
-  async function deliver(payload) {
+  /** Reports what a call came to, while the client goes on: the next call is not asked for before it was told. */
+  function tellResult(payload) {
+    results = Promise.all([results, tell(payload)]);
+  }
+
+  async function deliver(body) {
     try {
-      const { status, text } = await post(payload, configuration.observe_deadline_ms);
+      const { status, text } = await post(body, configuration.observe_deadline_ms);
       if (notKnown.test(text)) {
         // A token is renewed, a report is not.
-        keep(payload);
+        keep(body);
         return;
       }
       if (status < 400) return;
       // A body that is refused is refused again; a server that is ill is not.
       if (status < 500 && status !== 408 && status !== 429 && status !== 401 && status !== 403) lost += 1;
-      else keep(payload);
+      else keep(body);
     } catch {
-      keep(payload);
+      keep(body);
     }
   }
 
@@ -218,9 +240,9 @@ export function openGate({ runtime, version, folder }) {
 
   const hasSpooled = () => spool !== undefined && (spooledBytes() > 0 || leftBehind().length > 0);
 
-  function keep(payload) {
+  function keep(body) {
     try {
-      const line = `${JSON.stringify(payload)}\n`;
+      const line = `${body}\n`;
       if (spool === undefined || spooledBytes() + Buffer.byteLength(line) > configuration.spool_max_bytes) {
         lost += 1;
         return;
@@ -259,7 +281,7 @@ export function openGate({ runtime, version, folder }) {
     let sent = 0;
     try {
       for (const line of lines) {
-        const { status, text } = await post(JSON.parse(line), configuration.deadline_ms);
+        const { status, text } = await post(line, configuration.deadline_ms);
         if (status >= 500 || status === 401 || status === 403 || status === 429) break;
         if (notKnown.test(text)) break;
         if (status >= 400) lost += 1;
@@ -278,6 +300,7 @@ export function openGate({ runtime, version, folder }) {
     configuration: configuration ?? defaults,
     ask,
     tell,
+    tellResult,
     /** What proves that these hooks are loaded here. */
     plugin: () => ({
       version,

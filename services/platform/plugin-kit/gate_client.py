@@ -10,7 +10,6 @@ import re
 import secrets
 import threading
 import time
-import time
 import urllib.parse
 from pathlib import Path
 
@@ -91,6 +90,9 @@ class Gate:
         self._reports = queue.Queue(maxsize=512)
         self._reporter = None
         self._lock = threading.Lock()
+        self._results = threading.Event()
+        self._results.set()
+        self._results_lock = threading.Lock()
 
     def plugin(self):
         """What proves that these hooks are loaded here."""
@@ -133,20 +135,31 @@ class Gate:
         except Exception:
             return refusal("GATE_UNREACHABLE", "the policy gate could not be asked")
 
-    def tell(self, payload, wait=False):
+    def tell_result(self, payload):
+        """Reports what a call came to, while the client goes on: the next call is not asked for before it was told."""
+        told = threading.Event()
+        with self._results_lock:
+            self.tell(payload, done=told)
+            if not told.is_set():  # Reports go in order: the one told last is the one to wait for.
+                self._results = told
+
+    def tell(self, payload, wait=False, done=None):
         """Reports what happened, in order. With `wait` until it is reported or in the spool, at most its deadline."""
+        done = done or threading.Event()
         if self.configuration is None:
+            done.set()
             return
         try:
-            done = threading.Event()
             self._start_reporter()
             self._reports.put_nowait((json.dumps(payload, default=repr), done))
             if wait:
                 done.wait(self.configuration["observe_deadline_ms"] / 1000)
         except queue.Full:
             self._keep(json.dumps(payload, default=repr))
+            done.set()
         except Exception:
             self.lost += 1
+            done.set()
 
     def flush(self, limit_s=5.0):
         """Waits until what was told is reported or in the spool: the process is about to end."""
@@ -187,7 +200,9 @@ class Gate:
         if self.configuration is None:
             return refusal("HOOK_MISCONFIGURED", self.problem)
         try:
-            # What came back from earlier calls may bear on this one.
+            # What came back from earlier calls may bear on this one: it is told before this is asked, or nothing is.
+            if not self._results.wait(limit_ms / 1000):
+                return refusal("GATE_UNREACHABLE", "results of earlier calls could not be reported")
             if self._has_spooled() and not self._drain():
                 return refusal("GATE_UNREACHABLE", "results of earlier calls could not be reported")
             # No `default`: an argument that is no JSON would be judged as another text.

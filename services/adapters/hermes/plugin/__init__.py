@@ -126,7 +126,7 @@ def post_tool_call(**payload):
             was_refused = key in _refused
             _refused.discard(key)
         if not was_refused:
-            gate.tell(_payload("post_tool_call", payload, place), wait=True)
+            gate.tell_result(_payload("post_tool_call", payload, place))
     except Exception:
         gate.lost += 1
 

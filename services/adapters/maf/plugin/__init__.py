@@ -224,7 +224,7 @@ class PolicyFunctionMiddleware(FunctionMiddleware):
                 "duration_ms": round((time.monotonic() - started) * 1000),
             }
             told = {key: value for key, value in ended.items() if value is not None}
-            await host.tell({"hook": "function.after", "place": place, "payload": told})
+            host.gate.tell_result({"hook": "function.after", "place": place, "payload": told})
 
 
 def _question(context, metadata, arguments, answer):
@@ -262,7 +262,10 @@ class PolicyInterceptor:
         payload = {key: value for key, value in wire.items() if key not in (*left, "target", "tools")}
         told = {"hook": f"agent_hooks.{point}", "place": place, "payload": payload}
         if point != "pre_tool_call":
-            await self._host.tell(told)
+            if point == "post_tool_call":
+                self._host.gate.tell_result(told)
+            else:
+                await self._host.tell(told)
             return {"decision": "allow"}
         answer = await self._host.ask(told)
         if answer["decision"] == "allow":

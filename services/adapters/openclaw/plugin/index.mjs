@@ -72,6 +72,15 @@ async function tell(hook, event, ctx) {
   }
 }
 
+function tellResult(event, ctx) {
+  try {
+    note(ctx);
+    gate.tellResult(toPayload("after_tool_call", event, ctx));
+  } catch {
+    // Nothing waits for a report.
+  }
+}
+
 async function beforeToolCall(event, ctx) {
   try {
     note(ctx);
@@ -122,9 +131,9 @@ export default {
     configuredFolder = api?.config?.agents?.defaults?.workspace ?? configuredFolder;
     // The last word of all plugins: the lowest priority, so that no handler comes after it.
     api.on("before_tool_call", beforeToolCall, { priority: -1000 });
-    api.on("after_tool_call", async (event, ctx) => {
+    api.on("after_tool_call", (event, ctx) => {
       // A call that the gate refused is no call that ran.
-      if (!refused.has(keyOf(event))) await tell("after_tool_call", event, ctx);
+      if (!refused.has(keyOf(event))) tellResult(event, ctx);
     });
     api.on("before_agent_run", async (event, ctx) => {
       await tell("before_agent_run", event, ctx);

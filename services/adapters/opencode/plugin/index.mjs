@@ -115,7 +115,7 @@ export const PolicyHookFabric = async ({ directory, worktree, project, serverUrl
       Object.assign(output.args, answer.input);
     },
     "tool.execute.after": async (input, output) => {
-      await gate.tell({ hook: "tool.execute.after", place: toPlace(input.sessionID), input, output });
+      gate.tellResult({ hook: "tool.execute.after", place: toPlace(input.sessionID), input, output });
     },
     "shell.env": async (input) => {
       // A person's own shell runs commands that no other hook sees.
