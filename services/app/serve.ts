@@ -1,6 +1,7 @@
 import type { Processor } from "../../processors/kit/processor.ts";
 import { Fault } from "../../schemas/faults.ts";
 import { closeInTime } from "./close-in-time.ts";
+import { startInTime } from "./start-in-time.ts";
 import { untilAborted } from "./until-aborted.ts";
 import type { RunningService, Surroundings } from "./wiring.ts";
 
@@ -84,24 +85,27 @@ export async function serveRoles(
   const death = new Promise<never>((_resolve, reject) => (die = reject));
   death.catch(() => undefined);
   let failure: { readonly error: unknown } | null = null;
+  const start = async (starting: Promise<RunningService>): Promise<void> => {
+    running.push(await startInTime(starting, signal));
+  };
   try {
     if (roles.relay) running.push(starters.relay(around, die));
-    if (roles.sealer) running.push(await starters.sealer(around, signal));
-    if (roles.processors.length > 0)
-      running.push(await starters.processors(around, roles.processors, signal));
+    if (roles.sealer) await start(starters.sealer(around, signal));
+    if (roles.processors.length > 0) await start(starters.processors(around, roles.processors, signal));
     if (roles.exporter === "on" || (roles.exporter !== "off" && around.config.otlp.endpoint !== undefined))
       running.push(starters.exporter(around, die));
-    if (roles.desk) running.push(await starters.desk(around, signal));
-    if (roles.gate) running.push(await starters.gate(around, signal));
+    if (roles.desk) await start(starters.desk(around, signal));
+    if (roles.gate) await start(starters.gate(around, signal));
     // After the gate, which it tells how budgets stand.
-    if (roles.costWatch) running.push(await starters.costWatch(around, signal));
-    running.push(await starters.operations(around, running));
+    if (roles.costWatch) await start(starters.costWatch(around, signal));
+    await start(starters.operations(around, running));
     for (const one of running) around.log.info({ service: one.name, address: one.address }, "started");
     ready(running);
     await Promise.race([untilAborted(signal), death]);
   } catch (error) {
     // A stop that came while a service still waited for its database is a stop, not a failure.
     if (!signal.aborted) failure = { error };
+    else around.log.info({ err: error }, "stopped before everything was started");
   }
   const late = await closeInTime(running.reverse(), around.log);
   if (failure !== null) throw failure.error;

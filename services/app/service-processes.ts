@@ -27,8 +27,8 @@ const describedSchema = z.object({ name: z.string(), roles: z.array(z.string()),
 
 /** Longest time from start to ready: JVMs of the same machine may still be warming up. */
 const readyDeadlineMs = 60_000;
-/** A service drains its batch and its group membership within this. */
-const stopDeadlineMs = 15_000;
+/** A service ends by itself within this, also when what it depends on is silent (`close-in-time.ts`). */
+const stopDeadlineMs = 30_000;
 
 const filesOf = (files: LocalFiles, name: string) => ({
   record: join(files.dir, `${name}.process`),
@@ -36,12 +36,16 @@ const filesOf = (files: LocalFiles, name: string) => ({
   log: join(files.dir, `${name}.log`),
 });
 
-/** Starts `fabric serve <roles>` in the background and answers when it is ready; its log is beside its record. */
+/**
+ * Starts `fabric serve <roles>` in the background and answers when it is ready; its log is beside its record. Told to stop
+ * meanwhile, it ends what it started and rejects.
+ */
 export async function startServiceProcess(
   files: LocalFiles,
   name: string,
   roles: readonly string[],
   settings: Readonly<Record<string, string>> = {},
+  signal?: AbortSignal,
 ): Promise<ServiceProcess> {
   await mkdir(files.dir, { recursive: true, mode: 0o700 });
   const { record, described, log } = filesOf(files, name);
@@ -70,7 +74,12 @@ export async function startServiceProcess(
     log,
   );
   if (identity === undefined) throw new Fault("STACK_FAILED", `\`${name}\` ended at once; see ${log}`);
-  await untilReady(name, port, record, log);
+  try {
+    await untilReady(name, port, record, log, signal);
+  } catch (error) {
+    if (signal?.aborted === true) await stopServiceProcess(files, name);
+    throw error;
+  }
   return { name, roles, port, pid: identity.pid, startedMs: Date.now() };
 }
 
@@ -80,10 +89,17 @@ function inherited(): Record<string, string | undefined> {
   return { PATH, HOME, LANG, TZ, TMPDIR, FABRIC_RUN_MARK };
 }
 
-async function untilReady(name: string, port: number, record: string, log: string): Promise<void> {
+async function untilReady(
+  name: string,
+  port: number,
+  record: string,
+  log: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const until = Date.now() + readyDeadlineMs;
   let last = "no answer";
   while (Date.now() < until) {
+    signal?.throwIfAborted();
     if ((await loadLive(record)) === undefined)
       throw new Fault("STACK_FAILED", `\`${name}\` ended; see ${log}`);
     const answer = await readReadiness(port);

@@ -87,7 +87,7 @@ async function ensureServices(files: LocalFiles, common: Common): Promise<void> 
     common.screen.progress("services: an older build runs; starting this one");
     await stopServiceProcesses(files);
   }
-  const started = await startServiceProcess(files, allServices, []);
+  const started = await startServiceProcess(files, allServices, [], {}, common.signal);
   common.screen.progress(`services: ready (process ${String(started.pid)})`);
 }
 

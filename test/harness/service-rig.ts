@@ -21,6 +21,7 @@ import type { Database } from "../../services/platform/postgres.ts";
 import { openDatabase } from "../../services/platform/postgres.ts";
 import { openRegistry } from "../../services/platform/registry.ts";
 import { isFree } from "../../services/stack/ports.ts";
+import type { StackEndpoints } from "../../services/stack/stack.ts";
 import { createKekFile } from "../../services/vault/kek-file.ts";
 import type { TestDatabase } from "./database.ts";
 import { createTestDatabase } from "./database.ts";
@@ -76,6 +77,8 @@ export interface ServiceRig {
   /** Starts `fabric serve <roles>` as built; it is not ready yet. */
   start(roles: readonly string[], settings?: Readonly<Record<string, string>>): Promise<ServiceProcess>;
   token(roles?: readonly Role[], tenantId?: string): Promise<string>;
+  /** The outbox is empty, and each of the processors has read each of its logs to the end. */
+  untilAllIsProjected(processors: readonly string[]): Promise<void>;
   /** Processes that still run. */
   running(): readonly ServiceProcess[];
   close(): Promise<void>;
@@ -84,12 +87,14 @@ export interface ServiceRig {
 export const serviceTenant = "acme";
 
 /** Prepares what `fabric up` prepares, with one partition a topic. */
-export async function openServiceRig(): Promise<ServiceRig> {
+export async function openServiceRig(
+  options: { readonly stack?: Pick<StackEndpoints, "kafkaBrokers" | "registryUrl" | "postgresUrl"> } = {},
+): Promise<ServiceRig> {
   if (!existsSync(binary)) throw new Error("run `make test`: it builds dist/ first");
-  const { kafkaBrokers, registryUrl } = inject("stack");
+  const { kafkaBrokers, registryUrl, postgresUrl } = options.stack ?? inject("stack");
   const prefix = `s${randomBytes(5).toString("hex")}.`;
   const dir = await mkdtemp(join(tmpdir(), "fabric-services-"));
-  const database = await createTestDatabase();
+  const database = await createTestDatabase({ adminUrl: postgresUrl });
   const sql = openDatabase({ url: database.url, applicationName: "service-rig", maxConnections: 4 });
   const files = {
     kek: join(dir, "kek.json"),
@@ -140,6 +145,20 @@ export async function openServiceRig(): Promise<ServiceRig> {
   };
   const processes: ServiceProcess[] = [];
 
+  /** Logs that the processor has not read to the end. */
+  async function logsAheadOf(processor: string): Promise<readonly string[]> {
+    const marks = await sql.query<{ topic: string; next_offset: bigint }>(
+      "SELECT topic, next_offset FROM host.watermarks WHERE processor = $1",
+      [processor],
+    );
+    const behind: string[] = [];
+    for (const { topic, next_offset: next } of marks.rows) {
+      const [end] = await admin.fetchTopicOffsets(topic);
+      if (BigInt(end?.high ?? "0") > next) behind.push(`${topic}: ${String(next)} of ${end?.high ?? "?"}`);
+    }
+    return marks.rows.length === 0 ? ["no watermark"] : behind;
+  }
+
   return {
     database,
     prefix,
@@ -178,6 +197,21 @@ export async function openServiceRig(): Promise<ServiceRig> {
         privateKey: (await loadAuthKeysFile(files.auth)).signing,
         clock: systemClock,
       });
+    },
+    async untilAllIsProjected(processors) {
+      await eventually(
+        async () =>
+          Number((await sql.query<{ n: bigint }>("SELECT count(*) AS n FROM outbox.events")).rows[0]?.n),
+        (n) => n === 0,
+        { what: "an empty outbox", deadlineMs: 60_000 },
+      );
+      for (const name of processors) {
+        await eventually(
+          () => logsAheadOf(name),
+          (behind) => behind.length === 0,
+          { what: `${name} at the end of its logs`, deadlineMs: 60_000, pollMs: 200 },
+        );
+      }
     },
     running: () => processes.filter((one) => one.isRunning),
     async close() {

@@ -5,6 +5,7 @@ import { eventually } from "../harness/eventually.ts";
 import { ownRequest } from "../harness/gate-rig.ts";
 import type { OtlpCollector } from "../harness/otlp-collector.ts";
 import { startOtlpCollector } from "../harness/otlp-collector.ts";
+import { ServiceCallers } from "../harness/service-callers.ts";
 import type { ServiceProcess, ServiceRig } from "../harness/service-rig.ts";
 import { openServiceRig } from "../harness/service-rig.ts";
 
@@ -34,107 +35,8 @@ afterAll(async () => {
   await collector.close();
 });
 
-/** What a gate answers that is short of time or of its database, as on a machine under load: asked again, the call is decided. */
-const refusedForNow = new Set(["GATE_TIMEOUT", "GATE_UNAVAILABLE"]);
-
-/** Agents that go on asking; whoever finds a gate gone asks the same call of the other one. */
-class Callers {
-  readonly answered = new Map<string, string>();
-  /** Calls that a gate took and did not answer as it should. */
-  readonly broken: string[] = [];
-  #running = true;
-  #work: Promise<void>[] = [];
-  readonly #gates: () => readonly ServiceProcess[];
-  readonly #token: string;
-  /** While a gate is killed, connections may break; never while one ends in good order. */
-  mayBreak = false;
-
-  constructor(gates: () => readonly ServiceProcess[], token: string) {
-    this.#gates = gates;
-    this.#token = token;
-  }
-  start(): void {
-    this.#work = Array.from({ length: callers }, (_, caller) => this.#ask(caller));
-  }
-  async stop(): Promise<void> {
-    this.#running = false;
-    await Promise.all(this.#work);
-  }
-  async #ask(caller: number): Promise<void> {
-    for (let turn = 0; this.#running; turn += 1) {
-      const id = `call-${String(caller)}-${String(turn)}`;
-      const command = turn % 3 === 0 ? "git push --force origin main" : "ls";
-      const body = ownRequest(
-        "shell.run",
-        { command },
-        { session_id: `s-${String(caller)}`, tool_call_id: id },
-      );
-      for (let attempt = caller; !this.answered.has(id); attempt += 1) await this.#askOnce(id, body, attempt);
-    }
-  }
-  async #askOnce(id: string, body: object, attempt: number): Promise<void> {
-    const gates = this.#gates();
-    const gate = gates[attempt % gates.length];
-    if (gate === undefined) return;
-    const mayBreak = this.mayBreak;
-    try {
-      const response = await fetch(`${gate.gateUrl}/v1/gate/decide`, {
-        method: "POST",
-        headers: {
-          authorization: `Bearer ${this.#token}`,
-          "content-type": "application/json",
-          connection: "close",
-        },
-        body: JSON.stringify(body),
-      });
-      const answer = (await response.json()) as { readonly decision?: string; readonly reason_code?: string };
-      if (response.status === 200 && ["ALLOWED", "STATIC_DENY"].includes(answer.reason_code ?? "")) {
-        this.answered.set(id, answer.decision ?? "");
-      } else if (!refusedForNow.has(answer.reason_code ?? ""))
-        this.broken.push(`${id}: ${String(response.status)} ${JSON.stringify(answer)}`);
-    } catch (error) {
-      const cause = (error as { readonly cause?: { readonly code?: string } }).cause?.code ?? String(error);
-      // Nobody listens there any more, or the system had the connection and the gate had not: the call was never taken.
-      // One that was taken is answered ("answers the call that is under way").
-      if (cause === "ECONNREFUSED" || cause === "ECONNRESET" || mayBreak || this.mayBreak) return;
-      this.broken.push(`${id}: ${cause}`);
-    }
-  }
-}
-
 const count = async (text: string, values: readonly unknown[] = []): Promise<number> =>
   Number((await rig.sql.query<{ n: bigint }>(text, values)).rows[0]?.n);
-
-/** Every processor has read every log to its end, and what the gate decided stands in the trail once. */
-async function untilAllIsProjected(): Promise<void> {
-  await eventually(
-    () => count("SELECT count(*) AS n FROM outbox.events"),
-    (n) => n === 0,
-    {
-      what: "an empty outbox",
-      deadlineMs: 60_000,
-    },
-  );
-  for (const name of processorNames) {
-    await eventually(
-      async () => {
-        const marks = await rig.sql.query<{ topic: string; next_offset: bigint }>(
-          "SELECT topic, next_offset FROM host.watermarks WHERE processor = $1",
-          [name],
-        );
-        const behind: string[] = [];
-        for (const { topic, next_offset: next } of marks.rows) {
-          const [end] = await rig.admin.fetchTopicOffsets(topic);
-          if (BigInt(end?.high ?? "0") > next)
-            behind.push(`${topic}: ${String(next)} of ${end?.high ?? "?"}`);
-        }
-        return marks.rows.length === 0 ? ["no watermark"] : behind;
-      },
-      (behind) => behind.length === 0,
-      { what: `${name} at the end of its logs`, deadlineMs: 60_000, pollMs: 200 },
-    );
-  }
-}
 
 const url = (one: ServiceProcess, role: string): URL => new URL(role === "desk" ? one.deskUrl : one.gateUrl);
 
@@ -166,11 +68,11 @@ describe("every service of `fabric serve`", () => {
       halves.map((half) => Promise.all(half.map((role) => rig.start(role, settings)))),
     );
     await Promise.all(running.flat().map((one) => one.untilReady()));
-    const traffic = new Callers(
+    const traffic = new ServiceCallers(
       () => running.flatMap(([gate]) => (gate === undefined ? [] : [gate])),
       await rig.token(),
     );
-    traffic.start();
+    traffic.start(callers);
     const progress = async (): Promise<void> => {
       const before = traffic.answered.size;
       await eventually(
@@ -208,7 +110,7 @@ describe("every service of `fabric serve`", () => {
     expect(ends).toEqual(wanted);
     expect(traffic.broken).toEqual([]);
 
-    await untilAllIsProjected();
+    await rig.untilAllIsProjected(processorNames);
     // A machine under load may refuse a call for its time, and the call is asked again: each ruling stands in the trail once.
     const decided = await count("SELECT count(*) AS n FROM gate.decisions");
     const trail = (what: string, types: readonly string[]): Promise<number> =>
