@@ -168,6 +168,16 @@ export const catalog = {
     owner: "recovery",
     summary: "a person sends letters through their consumer again",
   },
+  "fabric.redrive.stopped": {
+    ...control,
+    owner: "recovery",
+    summary: "a person stopped a redrive under way",
+  },
+  "fabric.redrive.resumed": {
+    ...control,
+    owner: "recovery",
+    summary: "a person let a redrive that was stopped go on",
+  },
   "fabric.gap.resumed": {
     ...control,
     owner: "recovery",

@@ -2061,6 +2061,71 @@ export const summarySources: Readonly<Record<EventType, AvroRecord>> = {
       }
     ]
   },
+  "fabric.redrive.stopped": {
+    "type": "record",
+    "name": "FabricRedriveStoppedSummary",
+    "namespace": "fabric",
+    "doc": "A person stopped a redrive under way.",
+    "fields": [
+      {
+        "name": "redrive_id",
+        "type": "string"
+      },
+      {
+        "name": "consumer",
+        "type": "string"
+      },
+      {
+        "name": "letters_left",
+        "type": "int",
+        "doc": "How many had not gone through yet."
+      },
+      {
+        "name": "is_given_up",
+        "type": "boolean",
+        "doc": "It does not go on any more: its letters wait for nothing again."
+      },
+      {
+        "name": "stopped_by",
+        "type": "string"
+      },
+      {
+        "name": "reason",
+        "type": "string",
+        "doc": "Masked."
+      }
+    ]
+  },
+  "fabric.redrive.resumed": {
+    "type": "record",
+    "name": "FabricRedriveResumedSummary",
+    "namespace": "fabric",
+    "doc": "A person let a redrive that was stopped go on.",
+    "fields": [
+      {
+        "name": "redrive_id",
+        "type": "string"
+      },
+      {
+        "name": "consumer",
+        "type": "string"
+      },
+      {
+        "name": "letters_left",
+        "type": "int",
+        "doc": "How many have not gone through yet."
+      },
+      {
+        "name": "resumed_by",
+        "type": "string"
+      },
+      {
+        "name": "reason",
+        "type": "string",
+        "doc": "Masked."
+      }
+    ]
+  },
   "fabric.gap.resumed": {
     "type": "record",
     "name": "FabricGapResumedSummary",

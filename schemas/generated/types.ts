@@ -569,6 +569,30 @@ export interface FabricRedriveRequestedSummary {
   reason: string;
 }
 
+/** A person stopped a redrive under way. */
+export interface FabricRedriveStoppedSummary {
+  redrive_id: string;
+  consumer: string;
+  /** How many had not gone through yet. */
+  letters_left: number;
+  /** It does not go on any more: its letters wait for nothing again. */
+  is_given_up: boolean;
+  stopped_by: string;
+  /** Masked. */
+  reason: string;
+}
+
+/** A person let a redrive that was stopped go on. */
+export interface FabricRedriveResumedSummary {
+  redrive_id: string;
+  consumer: string;
+  /** How many have not gone through yet. */
+  letters_left: number;
+  resumed_by: string;
+  /** Masked. */
+  reason: string;
+}
+
 export type ResumeChoice = "unknown" | "log_start" | "offset" | "log_end";
 
 /** A person chose how a consumer goes on in a partition that a gap had stopped. What was lost stays lost. */
@@ -879,6 +903,8 @@ export interface Summaries {
   "fabric.letter.redriven": FabricLetterRedrivenSummary;
   "fabric.letter.archived": FabricLetterArchivedSummary;
   "fabric.redrive.requested": FabricRedriveRequestedSummary;
+  "fabric.redrive.stopped": FabricRedriveStoppedSummary;
+  "fabric.redrive.resumed": FabricRedriveResumedSummary;
   "fabric.gap.resumed": FabricGapResumedSummary;
   "fabric.emission.released": FabricEmissionReleasedSummary;
   "fabric.emission.dropped": FabricEmissionDroppedSummary;

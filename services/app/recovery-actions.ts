@@ -33,6 +33,8 @@ type RecoveryActions = Pick<
   | "lettersRedrive"
   | "lettersArchive"
   | "redrivesList"
+  | "redrivesStop"
+  | "redrivesResume"
   | "gapsList"
   | "gapsResume"
   | "emissionsList"
@@ -111,11 +113,14 @@ export function recoveryActions(configOf: (common: Common) => Promise<Config>): 
       if (ids.length === 0)
         return { json: { planned: groups, redrives: [] }, text: "nothing was left to send", exit: 1 };
       const done = options.detach ? await load(ask, ids) : await watch(common, ask, ids);
-      const cameBack = done.some((one) => one.failed + one.skipped > 0);
+      const isShort = done.some((one) => one.failed + one.skipped > 0 || one.stopped_at !== null);
+      const goesOn = done.filter((one) => one.finished_at === null && one.stopped_at === null);
+      const command = options.selection.kind === "dead" ? "dlq" : "quarantine";
+      const hint = `\n\nthe hosts go on with it; \`fabric ${command} stop ${goesOn.map((one) => one.redrive_id).join(" ")} --reason …\` stops it`;
       return {
         json: { planned: groups, redrives: done },
-        text: renderRedrives(common.screen, done),
-        exit: cameBack ? 1 : 0,
+        text: `${renderRedrives(common.screen, done)}${goesOn.length === 0 ? "" : hint}`,
+        exit: isShort ? 1 : 0,
       };
     },
     async lettersArchive(common, { selection, dryRun, reason, tokenFile }) {
@@ -134,6 +139,39 @@ export function recoveryActions(configOf: (common: Common) => Promise<Config>): 
       const { ask } = await open(common, tokenFile, readers);
       const found = await load(ask, ids.length === 0 ? undefined : ids, limit);
       return { json: found, text: renderRedrives(common.screen, found) };
+    },
+    async redrivesStop(common, { ids, givesUp, reason, tokenFile }) {
+      const { ask } = await open(common, tokenFile, workers);
+      const body = { ...toRedriveChoice(ids), reason, gives_up: givesUp };
+      const { redrives } = parse(
+        changedSchema,
+        await ask({ method: "POST", path: "/v1/redrives/stop", body, timeoutMs: patientMs }),
+      );
+      const lines = redrives.map(
+        (one) =>
+          `${one.redrive_id} of ${one.processor}: ${String(one.letters_left)} letters ${givesUp ? "wait for nothing again" : "keep waiting for it"}`,
+      );
+      return {
+        json: redrives,
+        text: lines.length === 0 ? "nothing was under way" : `stopped\n${lines.join("\n")}`,
+        exit: lines.length === 0 ? 1 : 0,
+      };
+    },
+    async redrivesResume(common, { ids, reason, tokenFile }) {
+      const { ask } = await open(common, tokenFile, workers);
+      const body = { ...toRedriveChoice(ids), reason };
+      const { redrives } = parse(
+        changedSchema,
+        await ask({ method: "POST", path: "/v1/redrives/resume", body }),
+      );
+      const lines = redrives.map(
+        (one) => `${one.redrive_id} of ${one.processor}: ${String(one.letters_left)} letters`,
+      );
+      return {
+        json: redrives,
+        text: lines.length === 0 ? "nothing was stopped" : `go on\n${lines.join("\n")}`,
+        exit: lines.length === 0 ? 1 : 0,
+      };
     },
     async gapsList(common, { tokenFile }) {
       const { ask } = await open(common, tokenFile, readers);
@@ -203,6 +241,11 @@ export function recoveryActions(configOf: (common: Common) => Promise<Config>): 
 const requestedSchema = z.object({
   redrives: z.array(z.looseObject({ redrive_id: z.string(), processor: z.string(), letters: z.number() })),
 });
+const changedSchema = z.object({
+  redrives: z.array(
+    z.looseObject({ redrive_id: z.string(), processor: z.string(), letters_left: z.number() }),
+  ),
+});
 const resumedSchema = z.looseObject({
   topic: z.string(),
   cause: z.string(),
@@ -219,17 +262,22 @@ async function load(ask: Ask, ids: readonly string[] | undefined, limit = 50): P
   return parse(z.object({ redrives: z.array(redriveSchema) }), body).redrives;
 }
 
-/** Until all are finished, or the person has seen enough; the hosts go on either way. */
+/** Until all are finished or stopped, or the person has seen enough; the hosts go on either way. */
 async function watch(common: Common, ask: Ask, ids: readonly string[]): Promise<readonly Redrive[]> {
   let shown = "";
   for (;;) {
     const found = await load(ask, ids);
-    if (found.every((one) => one.finished_at !== null) || common.signal.aborted) return found;
+    const isOver = found.every((one) => one.finished_at !== null || one.stopped_at !== null);
+    if (isOver || common.signal.aborted) return found;
     const text = renderRedrives(common.screen, found);
     if (text !== shown && common.screen.isWatched === true) common.screen.progress(text);
     shown = text;
     await sleep(watchEveryMs, undefined, { signal: common.signal }).catch(() => undefined);
   }
+}
+
+function toRedriveChoice(ids: readonly string[]): { readonly ids?: readonly string[] } {
+  return ids.length === 0 ? {} : { ids };
 }
 
 function toFilter(selection: LetterSelection, config: Config): Record<string, string | number> {

@@ -74,6 +74,9 @@ export const redriveSchema = z.looseObject({
   failed: z.number(),
   skipped: z.number(),
   waits_for: text,
+  stopped_at: text,
+  stopped_by: text,
+  stop_reason: text,
   finished_at: text,
 });
 export const gapSchema = z.looseObject({
@@ -229,14 +232,19 @@ export function renderRedrives(screen: Screen, redrives: readonly Redrive[]): st
       String(one.failed),
       String(one.skipped),
       one.requested_by,
-      one.finished_at !== null
-        ? `finished ${toMinute(one.finished_at)}`
-        : one.waits_for !== null
-          ? `waits: ${one.waits_for}`
-          : `at most ${String(one.per_second)}/s`,
+      toState(one),
     ]),
     screen.columns,
   );
+}
+
+function toState(one: Redrive): string {
+  if (one.stopped_at !== null) {
+    const word = one.finished_at === null ? "stopped" : "given up";
+    return `${word} ${toMinute(one.stopped_at)} by ${one.stopped_by ?? "unknown"}: ${one.stop_reason ?? ""}`;
+  }
+  if (one.finished_at !== null) return `finished ${toMinute(one.finished_at)}`;
+  return one.waits_for === null ? `at most ${String(one.per_second)}/s` : `waits: ${one.waits_for}`;
 }
 
 /** Partitions that stand still. */

@@ -211,6 +211,20 @@ export interface Actions {
     common: Common,
     options: { ids: readonly string[]; limit: number } & AsPerson,
   ): Promise<Report>;
+  redrivesStop(
+    common: Common,
+    options: {
+      /** None: all that are open. */
+      ids: readonly string[];
+      /** Its letters wait for nothing again. */
+      givesUp: boolean;
+      reason: string;
+    } & AsPerson,
+  ): Promise<Report>;
+  redrivesResume(
+    common: Common,
+    options: { ids: readonly string[]; reason: string } & AsPerson,
+  ): Promise<Report>;
   gapsList(common: Common, options: AsPerson): Promise<Report>;
   gapsResume(
     common: Common,

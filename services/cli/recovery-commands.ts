@@ -84,7 +84,8 @@ function addLetterCommands(program: Command, actions: Actions, action: Bind, kin
     .addHelpText(
       "after",
       `${roleText}\nIt reads by today's schemas, for tenants that are served today. What fails again comes back as the same letter.` +
-        "\nExit 1: a letter came back, or nothing could be sent." +
+        "\nCtrl-C leaves it to the hosts; `stop` stops it." +
+        "\nExit 1: a letter came back, it was stopped, or nothing could be sent." +
         `\n\nExamples:\n  fabric ${name} redrive --processor cost --cause PROJECTION_FAILED --dry-run --reason "cost 1.4"` +
         `\n  fabric ${name} redrive --processor cost --rate 50 --reason "cost 1.4 is out"`,
     )
@@ -149,6 +150,56 @@ function addLetterCommands(program: Command, actions: Actions, action: Bind, kin
           actions.redrivesList(common, { ids, limit: options.limit, tokenFile: options.tokenFile }),
       ),
     );
+  addRedriveCommands(letters, name, actions, action);
+}
+
+/** Of redrives, whatever kinds of letters they send. */
+function addRedriveCommands(letters: Command, name: string, actions: Actions, action: Bind): void {
+  const withRedrives = (command: Command): Command =>
+    command
+      .argument("[id...]", "redrive ids, as `redrives` shows them")
+      .option("--all", "all of them, when no id is given")
+      .requiredOption("--reason <text>", "why; it stays in the trail")
+      .option("--token-file <file>", tokenText);
+  withRedrives(letters.command("stop"))
+    .description("stop redrives under way: once it answers, no letter of theirs moves")
+    .option("--give-up", "for good: their letters wait for nothing again")
+    .addHelpText(
+      "after",
+      `${roleText}\nLetters that have not gone through keep waiting, and \`fabric ${name} resume\` goes on with them.` +
+        "\nExit 1: nothing was under way." +
+        `\n\nExamples:\n  fabric ${name} redrives\n  fabric ${name} stop --all --reason "cost still counts twice"`,
+    )
+    .action(
+      action(
+        (ids: string[], options: { all?: boolean; giveUp?: boolean; reason: string } & WithToken) =>
+          (common) =>
+            actions.redrivesStop(common, {
+              ids: chosen(ids, options.all),
+              givesUp: options.giveUp === true,
+              reason: options.reason,
+              tokenFile: options.tokenFile,
+            }),
+      ),
+    );
+  withRedrives(letters.command("resume"))
+    .description("let redrives that were stopped go on where they stopped")
+    .addHelpText("after", `${roleText}\nExit 1: nothing was stopped.`)
+    .action(
+      action(
+        (ids: string[], options: { all?: boolean; reason: string } & WithToken) => (common) =>
+          actions.redrivesResume(common, {
+            ids: chosen(ids, options.all),
+            reason: options.reason,
+            tokenFile: options.tokenFile,
+          }),
+      ),
+    );
+}
+
+function chosen(ids: readonly string[], isAll = false): readonly string[] {
+  if (ids.length === 0 && !isAll) throw new Fault("USAGE", "name redrives, or say --all");
+  return ids;
 }
 
 function addGapCommands(program: Command, actions: Actions, action: Bind): void {

@@ -43,7 +43,7 @@ export interface RedriveCount {
 /** What a redrive does besides the work of the processor, in the same transaction. */
 export interface RedriveTx {
   /**
-   * Locks letters that still wait. `isServed`: their tenant is served and not frozen. `isRepeat`: another letter about the
+   * Locks letters that still wait; none once a person stopped the redrive. `isServed`: their tenant is served and not frozen. `isRepeat`: another letter about the
    * same event went through.
    */
   take(
@@ -116,6 +116,13 @@ export function createRedriveStore(
 
   const toRedriveTx = (tx: Tx, redrive: Redrive): RedriveTx => ({
     async take(letters) {
+      // Held to the commit: whoever stops it waits for this batch, and after that nothing is taken.
+      const open = await tx.query({
+        name: "host-redrive-hold",
+        text: `SELECT FROM ${host}.redrives WHERE id = $1 AND stopped_at IS NULL FOR NO KEY UPDATE`,
+        values: [redrive.id],
+      });
+      if (open.rowCount === 0) return new Map();
       const found = await tx.query<{ id: string; is_served: boolean; is_repeat: boolean }>({
         name: "host-redrive-take",
         text: `WITH locked AS (
@@ -189,7 +196,7 @@ export function createRedriveStore(
         text: `UPDATE ${host}.redrives SET leased_by = $2, leased_until = clock_timestamp() + $3 * interval '1 millisecond'
           WHERE id = (
             SELECT id FROM ${host}.redrives WHERE processor = $1 AND finished_at IS NULL
-              AND (leased_by = $2 OR leased_until < clock_timestamp())
+              AND stopped_at IS NULL AND (leased_by = $2 OR leased_until < clock_timestamp())
             ORDER BY requested_at LIMIT 1 FOR UPDATE SKIP LOCKED)
           RETURNING id, requested_by, per_second,
             greatest(0, extract(epoch FROM next_at - clock_timestamp()) * 1000)::float8 AS due_in_ms`,

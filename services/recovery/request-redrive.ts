@@ -174,6 +174,10 @@ export interface RedriveProgress {
   readonly skipped: number;
   /** What it stands still for; null while it goes on. */
   readonly waits_for: string | null;
+  /** When a person stopped it; null: nobody did, or it goes on again. */
+  readonly stopped_at: Date | null;
+  readonly stopped_by: string | null;
+  readonly stop_reason: string | null;
   readonly finished_at: Date | null;
 }
 
@@ -184,7 +188,7 @@ export async function loadRedrives(
 ): Promise<readonly RedriveProgress[]> {
   const found = await tx.query<RedriveProgress>(
     `SELECT r.id AS redrive_id, r.processor, r.requested_by, r.requested_at, r.reason, r.letters, r.per_second, r.processed,
-        r.duplicates, r.failed, r.skipped, r.waits_for, r.finished_at
+        r.duplicates, r.failed, r.skipped, r.waits_for, r.stopped_at, r.stopped_by, r.stop_reason, r.finished_at
       FROM host.redrives AS r
       WHERE ($1::uuid[] IS NULL OR r.id = ANY ($1)) AND ($2::text IS NULL OR r.tenant_id = $2)
       ORDER BY r.requested_at DESC LIMIT $3`,

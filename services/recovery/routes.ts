@@ -14,6 +14,7 @@ import { endParking, listParked } from "./publications.ts";
 import type { RecoveryDeps } from "./recovery-deps.ts";
 import { fabricTenant } from "./recovery-event.ts";
 import { loadRedrives, planRedrive, requestRedrive } from "./request-redrive.ts";
+import { resumeRedrives, stopRedrives } from "./stop-redrive.ts";
 
 const readers = ["sre", "incident", "auditor", "admin"] as const;
 const workers = ["sre", "admin"] as const;
@@ -25,6 +26,8 @@ export const recoveryAccess = {
   "POST /v1/letters/redrive": workers,
   "POST /v1/letters/archive": workers,
   "GET /v1/redrives": readers,
+  "POST /v1/redrives/stop": workers,
+  "POST /v1/redrives/resume": workers,
   "GET /v1/gaps": readers,
   "POST /v1/gaps/resume": workers,
   "GET /v1/emissions": readers,
@@ -70,6 +73,13 @@ const redrivesSchema = z.strictObject({
     .optional(),
   limit,
 });
+const chosenRedrives = {
+  /** Absent: all that are open. */
+  ids: z.array(letterId).min(1).max(50).optional(),
+  reason,
+};
+const stopRedrivesSchema = z.strictObject({ ...chosenRedrives, gives_up: z.boolean().default(false) });
+const resumeRedrivesSchema = z.strictObject(chosenRedrives);
 const resumeSchema = z.strictObject({
   consumer: name,
   topic: name,
@@ -190,6 +200,23 @@ function registerLetters(app: HttpServer, deps: RecoveryDeps): void {
     const scope = scopeOf(callerOf(request));
     const found = await loadRedrives(database, { ...(ids === undefined ? {} : { ids }), scope, limit: most });
     return { redrives: found.map(toWire) };
+  });
+  app.post("/v1/redrives/stop", async (request) => {
+    const caller = callerOf(request);
+    const asked = parseInput(stopRedrivesSchema, bodyOf(request).json);
+    const choice = { ids: asked.ids ?? null, scope: scopeOf(caller) };
+    const how = { by: caller.subject, reason: asked.reason, givesUp: asked.gives_up };
+    const redrives = await stopRedrives(deps, choice, how);
+    notifyOutbox(database);
+    return { redrives };
+  });
+  app.post("/v1/redrives/resume", async (request) => {
+    const caller = callerOf(request);
+    const asked = parseInput(resumeRedrivesSchema, bodyOf(request).json);
+    const choice = { ids: asked.ids ?? null, scope: scopeOf(caller) };
+    const redrives = await resumeRedrives(deps, choice, { by: caller.subject, reason: asked.reason });
+    notifyOutbox(database);
+    return { redrives };
   });
 }
 

@@ -142,6 +142,45 @@ it("takes a poison record from the letter to its row, by the command line", asyn
   expect((await run(["dlq", "redrives"])).stdout.split("\n")).toHaveLength(5);
 });
 
+it("stops a redrive from another terminal, and lets it go on, by the command line", async () => {
+  await rig.createTopics([type]);
+  await rig.publish(Array.from({ length: 30 }, (_, n) => modelEvent(n)));
+  const numbers = Array.from({ length: 30 }, (_, n) => n);
+  const broken = rig.start([brokenFor(numbers)]);
+  await untilRead(30n);
+  await broken.stop();
+  rig.start([ledgerProcessor()]);
+  const send = run(["dlq", "redrive", "--all", "--rate", "2", "--reason", "ledger 2 is out"]);
+  await eventually(
+    () => rig.ledger(),
+    ({ rows }) => rows > 0,
+    { deadlineMs: 15_000 },
+  );
+  expect((await run(["dlq", "stop", "--reason", "x"])).exit).toBe(2);
+  expect((await run(["dlq", "stop", "--all", "--reason", "x"], "auditor-cyd")).exit).toBe(4);
+  const stopped = await run(["dlq", "stop", "--all", "--reason", "it counts twice"]);
+  expect([stopped.exit, stopped.stdout]).toEqual([
+    0,
+    expect.stringMatching(/^stopped\n[0-9a-f-]{36} of ledger: \d+ letters keep waiting for it\n$/),
+  ]);
+  // Whoever waits at the first terminal is told.
+  const told = await send;
+  expect([told.exit, told.stdout]).toEqual([1, expect.stringMatching(/stopped .* by ann: it counts twice/)]);
+  const list = await run(["dlq", "redrives"]);
+  expect(list.stdout).toMatch(/ledger +30 +\d+ +0 +0 +0 +ann +stopped .* by ann: it counts twice/);
+  expect((await run(["quarantine", "stop", "--all", "--reason", "x"])).stdout).toBe(
+    "nothing was under way\n",
+  );
+
+  const id = /[0-9a-f-]{36}/.exec(stopped.stdout)?.[0] ?? "";
+  const resumed = await run(["dlq", "resume", id, "--reason", "it does not"]);
+  expect([resumed.exit, resumed.stdout]).toEqual([0, expect.stringContaining(`go on\n${id} of ledger`)]);
+  const gone = await run(["dlq", "stop", id, "--give-up", "--reason", "enough"]);
+  expect([gone.exit, gone.stdout]).toEqual([0, expect.stringContaining("letters wait for nothing again")]);
+  expect((await run(["dlq", "redrives", id])).stdout).toMatch(/given up .* by ann: enough/);
+  expect((await run(["dlq", "list"])).stdout).toMatch(/ledger +PROJECTION_FAILED +\S+ +\d+ +0 /);
+});
+
 it("lets go on what stands still, by the command line, and only for who acts for all tenants", async () => {
   expect(await run(["gaps", "list"])).toMatchObject({ exit: 0, stdout: "nothing stands still\n" });
   await rig.createTopics([type]);
