@@ -142,6 +142,7 @@ export const catalog = {
   "fabric.adapter.unrecognized": {
     ...ruling,
     class: "control",
+    version: "1.1",
     summary: "a payload that no adapter understands",
   },
   "fabric.policy.activated": {

@@ -1691,7 +1691,7 @@ export const summarySources: Readonly<Record<EventType, AvroRecord>> = {
     "type": "record",
     "name": "FabricAdapterUnrecognizedSummary",
     "namespace": "fabric",
-    "doc": "A payload that an adapter could not understand. The bytes are in the vault.",
+    "doc": "A payload that an adapter could not understand. The bytes are in the vault; of a body past the limit, its size alone.",
     "fields": [
       {
         "name": "problem",
@@ -1705,7 +1705,8 @@ export const summarySources: Readonly<Record<EventType, AvroRecord>> = {
             "unknown_event",
             "unknown_value",
             "wrong_type",
-            "missing_field"
+            "missing_field",
+            "too_large"
           ],
           "default": "unknown"
         }

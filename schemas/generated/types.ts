@@ -460,9 +460,9 @@ export interface AgentEpisodeLabelledSummary {
   labelled_at: EpochMs;
 }
 
-export type UnrecognizedProblem = "unknown" | "not_json" | "not_an_object" | "unknown_event" | "unknown_value" | "wrong_type" | "missing_field";
+export type UnrecognizedProblem = "unknown" | "not_json" | "not_an_object" | "unknown_event" | "unknown_value" | "wrong_type" | "missing_field" | "too_large";
 
-/** A payload that an adapter could not understand. The bytes are in the vault. */
+/** A payload that an adapter could not understand. The bytes are in the vault; of a body past the limit, its size alone. */
 export interface FabricAdapterUnrecognizedSummary {
   problem: UnrecognizedProblem;
   /** JSON pointer of the field. */

@@ -187,6 +187,7 @@ const factsText = `SELECT
      FROM gate.dated_facts WHERE tenant_id = ANY ($1::text[]) AND name = ANY ($11::text[])) AS dated,
   (SELECT jsonb_agg(jsonb_build_object('at', w.at, 'id', d.decision_id, 'decision', d.decision, 'tool', d.tool,
        'planDigest', d.plan_digest, 'input', CASE WHEN d.request_ref IS NULL THEN d.request -> 'input' END,
+       'inputDigest', d.request -> 'input_digest',
        'modified', d.answer -> 'modified_input') ORDER BY d.decided_at, d.decision_id)
      FROM unnest($12::uuid[], $13::text[]) WITH ORDINALITY AS w(session, call, at)
      JOIN gate.decisions AS d ON d.session_key = w.session AND d.request ->> 'tool_call_id' = w.call) AS decided`;

@@ -24,17 +24,22 @@ export function translateBody(adapter: Adapter, raw: Buffer): Translation {
     payload = parseJsonBody(raw);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return toUnreadable(adapter, raw, "not_json");
+    return toUnreadable(adapter, raw.length, "not_json");
   }
   try {
     return adapter.translate(payload, raw.length);
   } catch {
-    return toUnreadable(adapter, raw, "unknown");
+    return toUnreadable(adapter, raw.length, "unknown");
   }
 }
 
+/** The work of a body that was not taken in: that it came, from whom, and how large it said it was. `note` is what is kept. */
+export function toOversizedWork(adapter: Adapter, bytes: number, note: string, origin: HookOrigin): HookWork {
+  return toHookWork(toUnreadable(adapter, bytes, "too_large"), Buffer.from(note, "utf8"), origin);
+}
+
 /** Nothing is known of what was asked, so it counts as asking for an effect. */
-function toUnreadable(adapter: Adapter, raw: Buffer, problem: UnrecognizedProblem): UnrecognizedHook {
+function toUnreadable(adapter: Adapter, bytes: number, problem: UnrecognizedProblem): UnrecognizedHook {
   return {
     kind: "unrecognized",
     call: {},
@@ -49,7 +54,7 @@ function toUnreadable(adapter: Adapter, raw: Buffer, problem: UnrecognizedProble
       problem,
       field: null,
       event_name: null,
-      body_bytes: toSize(raw.length),
+      body_bytes: toSize(bytes),
       gating: true,
     }),
     eventName: null,

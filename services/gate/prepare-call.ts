@@ -12,6 +12,7 @@ import { toCorrelationId } from "./call-keys.ts";
 import { findHoldsOfCall, isRevoked, toAutomationDepth, toKnownCall } from "./call-facts.ts";
 import type { CallChange } from "./call-change.ts";
 import { toCallChange, toLedgerEntry, toResultChange } from "./call-change.ts";
+import type { Classified } from "./classified.ts";
 import type { GroupFacts, TenantFacts } from "./facts.ts";
 import { resultKey } from "./facts.ts";
 import type { HoldsOf } from "./hold-watch.ts";
@@ -21,7 +22,7 @@ import type { Verdict } from "./policy/policy.ts";
 import type { QueuedCall } from "./queued-call.ts";
 import type { RecordableWork } from "./record.ts";
 import { toLocalRuling } from "./local-profile.ts";
-import { checkResult } from "./result-check.ts";
+import { checkResult, digestOf } from "./result-check.ts";
 import { labelsOfResult } from "./result-labels.ts";
 import type { Ruling } from "./ruling.ts";
 import { classifySafely } from "./stages/classify-stage.ts";
@@ -195,7 +196,7 @@ export function prepareCall(queued: QueuedCall, context: PrepareContext): Prepar
     tool: work.request.tool,
     effectClass: ruling.classified.effect,
     answer: toStoredAnswer(answer),
-    ...toStoredRequest(queued.requestRef, work.request, key, answer.decision_id),
+    ...toStoredRequest(queued.requestRef, work.request, key, answer.decision_id, ruling.classified),
     payloadRef: queued.payload.ref,
     factsJson: toJsonColumn({
       operands,
@@ -322,9 +323,16 @@ function toStoredRequest(
   request: GateRequest,
   key: TenantKey,
   decisionId: string,
+  classified: Classified,
 ): Pick<DecisionRow, "requestJson" | "requestSealed" | "requestRef"> {
   if (requestRef !== null) {
-    return { requestJson: toJsonColumn({ ...request, input: {} }), requestSealed: null, requestRef };
+    // What is left of the input: enough to compare it with what ran.
+    const digest = digestOf(request.tool, request.input, classified.entry?.volatile ?? []);
+    return {
+      requestJson: toJsonColumn({ ...request, input: {}, input_digest: digest }),
+      requestSealed: null,
+      requestRef,
+    };
   }
   const exact = JSON.stringify(request);
   const masked = maskJson(request);

@@ -16,6 +16,8 @@ export interface CallDecision {
   readonly planDigest: string | null;
   /** Null: too large to be kept here. */
   readonly input: JsonObject | null;
+  /** Of an input that is too large to be kept: `digestOf` its exact form. */
+  readonly inputDigest: string | null;
   /** What it was rewritten to. */
   readonly modified: JsonObject | null;
 }
@@ -75,13 +77,13 @@ export function checkResult(
   const { type, redacted_summary: summary } = completed.draft;
   const hasRun =
     type === "agent.tool.completed" && /^(?:succeeded|interrupted|unknown)$/.test(summary.outcome);
-  const tell = (against: CallDecision, expected: string, detail: string): Draft =>
+  const tell = (against: CallDecision, expected: string, actual: string | null, detail: string): Draft =>
     draft(
       "agent.plan.diverged",
       {
         decision_id: against.id,
         expected_digest: against.planDigest ?? expected,
-        actual_digest: ran,
+        actual_digest: actual,
         detail: `${detail}: ${toJsonPreview({ tool: reported.tool, input: reported.input }, previewMaxChars - 100)}`,
       },
       against.planDigest === null ? about : { plan_digest: against.planDigest, ...about },
@@ -89,18 +91,21 @@ export function checkResult(
   if (passed === undefined) {
     // Somebody may have agreed in the runtime's own dialog; a refusal nobody lifts.
     const isRefused = decisions.every(({ decision }) => decision === "deny");
-    return isRefused && hasRun ? tell(last, "none", "it was refused, and ran") : null;
+    return isRefused && hasRun ? tell(last, "none", ran, "it was refused, and ran") : null;
   }
   const input = passed.modified ?? passed.input;
-  if (input === null || ran === null) return null;
-  const expected = digestOf(passed.tool, input, volatile);
-  return expected === null || expected === ran ? null : tell(passed, expected, "another input ran");
+  const expected = input === null ? passed.inputDigest : digestOf(passed.tool, input, volatile);
+  const actual = input === null ? digestOf(reported.tool, reported.input, volatile) : ran;
+  return expected === null || actual === null || expected === actual
+    ? null
+    : tell(passed, expected, actual, "another input ran");
 }
 
 /** An input as its decision's row would hold it. */
 const toStored = (input: JsonObject): JsonObject => JSON.parse(toJsonColumn(maskJson(input))) as JsonObject;
 
-function digestOf(tool: string, input: JsonObject, volatile: readonly string[]): string | null {
+/** What identifies an input: of a call that was decided and of its result; null: it has no canonical form. */
+export function digestOf(tool: string, input: JsonObject, volatile: readonly string[]): string | null {
   const kept = Object.entries(input).filter(([field]) => !volatile.includes(field));
   try {
     return canonicalDigest({ tool, arguments: Object.fromEntries(kept) });

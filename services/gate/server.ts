@@ -12,7 +12,7 @@ import type {
   Probe,
   ReceivedBody,
 } from "../platform/http.ts";
-import { createHttpServer } from "../platform/http.ts";
+import { createHttpServer, defaultBodyLimitBytes } from "../platform/http.ts";
 import { toHookReplyForm } from "../platform/hook-reply-form.ts";
 import { newUuidV7 } from "../platform/ids.ts";
 import { maskText } from "../platform/mask.ts";
@@ -39,7 +39,14 @@ import { createHoldWatch } from "./hold-watch.ts";
 import { mayBeFrozen } from "./holds.ts";
 import { factAccess, registerFactRoutes } from "./fact-routes.ts";
 import type { HookOrigin } from "./hook-translation.ts";
-import { isGating, ofCaller, toHookWork, toOwnWork, translateBody } from "./hook-translation.ts";
+import {
+  isGating,
+  ofCaller,
+  toHookWork,
+  toOversizedWork,
+  toOwnWork,
+  translateBody,
+} from "./hook-translation.ts";
 import { toRefusalText, toUnreadRefusal } from "./hook-refusal.ts";
 import type { HookOutcome, HookWork } from "./hook-work.ts";
 import { localAccess, registerLocalRoutes } from "./local-routes.ts";
@@ -260,8 +267,25 @@ export function createGate(options: GateOptions): Gate {
     const adapter = adapters.get((request.params as { readonly runtime: string }).runtime);
     if (adapter === undefined) return false;
     noteRefusal(adapter, fault.code);
+    if (fault.code === "BODY_TOO_LARGE") recordOversized(adapter, request);
     void sendHookReply(reply, toUnreadRefusal(adapter, fault));
     return true;
+  }
+
+  /** A call or a result that nobody took in leaves a trace: whoever looks for its end finds why there is none. */
+  function recordOversized(adapter: Adapter, request: HttpRequest): void {
+    const stated = Number(request.headers["content-length"]);
+    const bytes = Number.isSafeInteger(stated) ? stated : (options.bodyLimitBytes ?? defaultBodyLimitBytes);
+    const note = JSON.stringify({
+      request: request.id,
+      body_bytes: bytes,
+      kept: "not the body: past the limit",
+    });
+    const work = toOversizedWork(adapter, bytes, note, toOrigin(request));
+    void committer.submit(work, observeBudgetMs).then(({ kind }) => {
+      if (kind !== "recorded")
+        log.error({ requestId: request.id, kind }, "an oversized body is not on record");
+    });
   }
 
   function noteRefusal(adapter: Adapter, code: FaultCode): void {

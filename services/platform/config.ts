@@ -37,7 +37,7 @@ const environmentSchema = z.object({
     .int()
     .min(1024)
     .max(64 * 1024 * 1024)
-    .default(1024 * 1024),
+    .default(4 * 1024 * 1024),
   FABRIC_GATE_BUDGET_MS: z.coerce.number().int().min(10).max(60_000).default(250),
   FABRIC_POLICY_DIR: optionalText,
   FABRIC_DESK_PORT: port.default(7412),

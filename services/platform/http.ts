@@ -64,7 +64,8 @@ export interface HttpServerOptions {
 
 /** Header fields and bytes are bounded; Node's own limit of 16 KiB on header bytes stays. */
 const headerMaxCount = 64;
-const defaultBodyLimitBytes = 1_048_576;
+/** A result holds a file before and after a change: some times the size of what agents usually write. */
+export const defaultBodyLimitBytes = 4 * 1_048_576;
 /** As long as a request may take to arrive; with it a process ends well within the half minute that schedulers give. */
 const defaultCloseWithinMs = 10_000;
 

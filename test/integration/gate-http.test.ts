@@ -137,7 +137,7 @@ describe("what may be sent", () => {
       413,
       "BODY_TOO_LARGE",
       { "content-type": "application/json" },
-      "x".repeat(1_100_000),
+      "x".repeat(4_200_000),
     ],
     ["another content type", 415, "MEDIA_TYPE_UNSUPPORTED", { "content-type": "text/plain" }, "{}"],
     [
@@ -280,7 +280,7 @@ describe("a hook that fails", () => {
         "TOKEN_INVALID",
       );
       await expectBlock(await hook(runtime, { ...json, ...auditor }, body), "ROLE_MISSING");
-      await expectBlock(await hook(runtime, { ...json, ...good }, "x".repeat(1_100_000)), "BODY_TOO_LARGE");
+      await expectBlock(await hook(runtime, { ...json, ...good }, "x".repeat(4_200_000)), "BODY_TOO_LARGE");
       await expectBlock(
         await hook(runtime, { "content-type": "text/plain", ...good }, body),
         "MEDIA_TYPE_UNSUPPORTED",

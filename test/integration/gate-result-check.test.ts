@@ -112,6 +112,25 @@ describe.each(["claude-code", "codex"])("a result of %s", (runtime) => {
 });
 
 describe("a result", () => {
+  it("of a call with a large input is compared to its last character", async () => {
+    const shipped = await rig.gate();
+    const content = `${"a line of a large file\n".repeat(10_000)}the end`;
+    const write = (text: string): Payload => ({ file_path: "/workspace/large.txt", content: text });
+    for (const [ran, expected] of [
+      [content, []],
+      [content.replace("the end", "the End"), ["agent.plan.diverged"]],
+    ] as const) {
+      const { call, result } = story("claude-code", "Write", write(content));
+      await post("claude-code", { ...call, cwd: "/workspace" }, shipped);
+      await post("claude-code", { ...result, cwd: "/workspace", tool_input: write(ran) }, shipped);
+      const remarks = await remarksOf(call);
+      expect(remarks.map(({ type }) => type)).toEqual(expected);
+      expect(remarks.map((one) => one["expected_digest"] === one["actual_digest"])).toEqual(
+        expected.map(() => false),
+      );
+    }
+  });
+
   it("of a patch that was allowed fits, and of another patch it does not", async () => {
     const shipped = await rig.gate();
     const { call, result } = story("codex", "apply_patch");

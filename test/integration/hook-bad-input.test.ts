@@ -79,6 +79,12 @@ const spooled = (): readonly string[] =>
   existsSync(join(folder, "spool"))
     ? readdirSync(join(folder, "spool")).filter((name) => name.endsWith(".json"))
     : [];
+const oversized = async (): Promise<readonly string[]> =>
+  (await rig.events()).flatMap((one) =>
+    one.type === "fabric.adapter.unrecognized" && one.redacted_summary.problem === "too_large"
+      ? [one.event_id]
+      : [],
+  );
 const resultsOf = async (callId: string): Promise<number> =>
   (await rig.events()).filter(
     ({ type, execution }) => type === "agent.tool.completed" && execution.tool_call_id === callId,
@@ -128,8 +134,36 @@ describe.each(["hook.sh", "hook.mjs"] as const)("bad input to the command hook %
     expect([code, stderr]).toEqual([2, expect.stringContaining("BODY_TOO_LARGE")]);
     expect(stderr).toContain("smaller calls");
     const tool_response = { stdout: "x".repeat(inputBytes) };
+    const before = await oversized();
     expect((await run(shim, "observe", JSON.stringify(claudeResult({ tool_response })))).code).toBe(0);
     expect(spooled()).toEqual([]);
+    // That something came and was not taken in is on record.
+    const event = await eventually(async () => (await oversized()).find((id) => !before.includes(id)));
+    expect(event).toMatch(/^evt_/);
+  });
+
+  it("a call waits for the reports of earlier ones, and is refused while they cannot be delivered", async () => {
+    const dead = await startWrongGate("error");
+    const place = { session_id: `late-${shim}` };
+    const call = claudeCall("ls", place);
+    const result = {
+      ...claudeResult({ tool_response: { stdout: "x" } }),
+      ...place,
+      tool_use_id: `late-${shim}`,
+    };
+    await run(shim, "observe", JSON.stringify(result), dead.url);
+    expect(spooled()).toHaveLength(1);
+    const refused = await run(shim, "gate", JSON.stringify(call), dead.url);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("could not be delivered")]);
+    expect(spooled()).toHaveLength(1);
+    dead.close();
+    expect((await run(shim, "gate", JSON.stringify(call))).code).toBe(0);
+    expect(spooled()).toEqual([]);
+    const told = (await rig.events())
+      .filter(({ execution }) => execution.session_id === place.session_id)
+      .map(({ type, execution }) => [type, execution.tool_call_id]);
+    expect(told[0]).toEqual(["agent.tool.completed", `late-${shim}`]);
+    expect(told.map(([type]) => type)).toContain("agent.tool.requested");
   });
 
   it("an answer that is not the gate's stops the call", async () => {

@@ -1,7 +1,16 @@
 // The Node form of hook.sh, for machines without curl: the same arguments, files beside it, replies and spool.
 //
 //   node hook.mjs gate|observe HASH [FOLDER]
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { request } from "node:http";
 import { basename, dirname } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -104,6 +113,8 @@ async function askAndWait(settings, body) {
 async function gate() {
   const settings = readSettings();
   if (settings === null) return refuse(`the hook's settings in ${dir} cannot be read`);
+  if (!(await deliverFirst(settings)))
+    return refuse(`reports of earlier calls in ${spool} could not be delivered`);
   const reply = await askAndWait(settings, await readBody());
   if (reply === null) return refuse("the policy gate did not answer");
   if (!answer(reply)) refuse("what answered is not the policy gate");
@@ -138,6 +149,19 @@ function adoptLeft() {
   }
 }
 
+/** What came back from earlier calls may bear on the next one: it is told before that is asked; false: it could not be. */
+async function deliverFirst(settings) {
+  for (let patience = 3; existsSync(spool) && waiting().length > 0;) {
+    const drained = await drain(settings);
+    if (drained === "stuck" || (drained === "busy" && patience === 0)) return waiting().length === 0;
+    if (drained !== "busy") continue;
+    patience -= 1;
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
+  }
+  return true;
+}
+
+/** `busy`: another hook is at it; `stuck`: the gate takes nothing. */
 async function drain(settings) {
   try {
     adoptLeft();
@@ -145,18 +169,19 @@ async function drain(settings) {
     // Another hook was quicker.
   }
   const files = waiting().slice(0, drainMaxFiles);
-  if (files.length === 0) return;
+  if (files.length === 0) return "done";
   try {
     mkdirSync(`${spool}/.draining`);
   } catch {
-    return;
+    return "busy";
   }
   try {
     for (const name of files) {
       const reply = await send(settings, settings.observeS, readFileSync(`${spool}/${name}`));
-      if (!isTaken(reply)) break;
+      if (!isTaken(reply)) return "stuck";
       rmSync(`${spool}/${name}`);
     }
+    return "done";
   } finally {
     rmSync(`${spool}/.draining`, { recursive: true });
   }

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Takes one hook payload from standard input to the policy gate and prints the gate's reply. Written by `fabric install`.
 #
-#   hook.sh gate HASH      in front of an effect: a reply of the gate, or exit code 2 and the reason on standard error
+#   hook.sh gate HASH      in front of an effect: a reply of the gate, or exit code 2 and the reason on standard error;
+#                          what waits in spool/ is told first, since it may bear on the answer
 #   hook.sh observe HASH   tells something: never holds the client; what the gate does not take waits in spool/
 #
 # Beside it: `url` (this runtime's address at the gate), `token` (mode 0600), `deadlines` (seconds: gate, observe, and how
@@ -65,10 +66,30 @@ read_settings() {
 
 gate() {
   read_settings || refuse "the hook's settings in $dir cannot be read"
+  set -- "$spool"/*.json
+  [ ! -f "$1" ] || deliver_first
   if [ "${wait_s:-0}" -gt 0 ] 2>/dev/null; then ask_and_wait; else send - "$gate_s"; fi
   [ "$sent" -eq 0 ] || refuse "the policy gate did not answer (curl $sent)"
   answer
   refuse 'what answered is not the policy gate'
+}
+
+# What came back from earlier calls may bear on this one: it is told before this is asked, or nothing is.
+deliver_first() {
+  patience=3
+  while :; do
+    drain
+    drained=$?
+    set -- "$spool"/*.json
+    [ -f "$1" ] || return 0
+    # 1: another hook is at it.
+    if [ "$drained" -eq 1 ] && [ "$patience" -gt 0 ]; then
+      patience=$((patience - 1))
+      sleep 1
+    elif [ "$drained" -ne 0 ]; then
+      refuse "reports of earlier calls in $spool could not be delivered"
+    fi
+  done
 }
 
 # A poll that fails decides nothing: the ticket that was read last stays the answer.
@@ -97,21 +118,26 @@ taken() {
   return 1
 }
 
-# What waits goes first-in first-out; one hook at a time, and only after the gate took something.
+# What waits goes first-in first-out, one hook at a time. 1: another hook is at it; 2: the gate takes nothing.
 drain() {
   # One that was killed left its mark, and perhaps the payload that it was about to send.
   find "$spool" -name .draining -mmin +2 -exec rmdir {} + 2>/dev/null
   find "$spool" -name '.new-*' -mmin +2 -exec sh -c 'mv "$1" "${1%/*}/0${1##*/.new}.json"' sh {} \; 2>/dev/null
-  mkdir "$spool/.draining" 2>/dev/null || return 0
+  mkdir "$spool/.draining" 2>/dev/null || return 1
   left=$drain_max_files
+  ended=0
   for waiting in "$spool"/*.json; do
     [ -f "$waiting" ] && [ "$left" -gt 0 ] || break
     left=$((left - 1))
     send "$waiting" "$observe_s"
-    taken || break
+    if ! taken; then
+      ended=2
+      break
+    fi
     rm -f "$waiting"
   done
   rmdir "$spool/.draining"
+  return $ended
 }
 
 # A payload is on disk before it is sent, so that a shim that is killed loses nothing.
