@@ -32,6 +32,7 @@ import type { ClientProgram, HookForm, RuntimeGuide, RuntimeRoom } from "../plat
 import { thisMachine } from "../stack/machine.ts";
 import { localTenant } from "./prepare-local.ts";
 import { runtimeGuides, runtimeRooms } from "./runtime-rooms.ts";
+import { findSessions } from "./session-findings.ts";
 
 type RuntimeActions = Pick<Actions, "runtimeInstall" | "runtimeUninstall" | "runtimeDoctor" | "runtimes">;
 type InstallOptions = Parameters<Actions["runtimeInstall"]>[1];
@@ -257,7 +258,15 @@ export function runtimeActions(configOf: (common: Common) => Promise<Config>): R
             },
           })
         : [];
+      const sessions = await findSessions(
+        room,
+        { home, gateUrl: record.gateUrl, token },
+        // What ran before the hooks were there, they could not see.
+        Math.max(systemClock.nowMs() - options.sinceMs, Date.parse(record.installedAt)),
+        common.signal,
+      );
       const isWell =
+        sessions.isWell &&
         (inspection.state === "trusted" || inspection.state === "managed") &&
         inspection.openings.length === 0 &&
         refusal === null &&
@@ -270,6 +279,7 @@ export function runtimeActions(configOf: (common: Common) => Promise<Config>): R
           ...inspection,
           refusal,
           canaries,
+          sessions: sessions.sessions,
         },
         text: [
           `${options.runtime} ${client.version} (${client.program})`,
@@ -281,6 +291,7 @@ export function runtimeActions(configOf: (common: Common) => Promise<Config>): R
             ({ name, held, detail }) =>
               `${held === null ? "?       " : held ? "held    " : "NOT HELD"} ${name}${held === true ? "" : `: ${detail}`}`,
           ),
+          ...sessions.lines,
         ].join("\n"),
         exit: isWell ? 0 : 1,
       };

@@ -403,6 +403,8 @@ export interface Actions {
     options: {
       runtime: string;
       canaries: boolean;
+      /** How far back sessions are compared with the gate's, in milliseconds. */
+      sinceMs: number;
       program: string | undefined;
       home: string | undefined;
     },

@@ -4,6 +4,7 @@ import { Fault } from "../../schemas/faults.ts";
 import type { Actions, LetterKind, LetterSelection } from "./actions.ts";
 import type { Bind } from "./command-action.ts";
 import { toCount } from "./command-action.ts";
+import { toSpanMs } from "./span.ts";
 
 const tokenText = "a file with the token of a person; default: ask for the people's passphrase";
 const states = ["unsettled", "open", "waiting", "redriven", "archived", "all"];
@@ -352,16 +353,6 @@ function toSelection(
   );
   if (!isNarrowed && !isAll) throw new Fault("USAGE", "name letters, give a filter, or say --all");
   return selection;
-}
-
-const unitsMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-function toSpanMs(text: string): number {
-  const match = /^(\d{1,6})([smhd])$/.exec(text);
-  const unitMs = unitsMs[match?.[2] ?? ""];
-  if (match === null || unitMs === undefined)
-    throw new Fault("USAGE", `\`${text}\` is no span; write 30s, 15m, 2h or 3d`);
-  return Number(match[1]) * unitMs;
 }
 
 function toPlace(text: string): { readonly topic: string; readonly partition: number } {

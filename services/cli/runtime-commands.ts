@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { InvalidArgumentError, Option } from "commander";
 import type { Actions } from "./actions.ts";
 import type { Bind } from "./command-action.ts";
+import { toSpanMs } from "./span.ts";
 
 const programOption = ["--program <file>", "the client's program, when it is not the one on PATH"] as const;
 const homeOption = ["--home <dir>", "whose configuration; default: yours"] as const;
@@ -86,24 +87,32 @@ export function addRuntimeCommands(program: Command, actions: Actions, action: B
   program
     .command("doctor")
     .argument("<runtime>")
-    .description("prove on the installed client that the hooks hold: trust, openings, canaries")
-    .option("--no-canaries", "look at the configuration only; do not run the client")
+    .description("prove on the installed client that the hooks hold: trust, openings, canaries, sessions")
+    .option("--no-canaries", "do not run the client")
+    .option(
+      "--since <span>",
+      "how far back the client's own records are compared with what the gate decided; at most to the installation",
+      toSpanMs,
+      toSpanMs("7d"),
+    )
     .option(...programOption)
     .option(...homeOption)
     .addHelpText(
       "after",
-      "\nThe client runs in an empty home with a scripted model: no account, no key, nothing of yours. Exit 1: something\n" +
-        "does not hold.\n\nExample:\n  fabric doctor claude-code",
+      "\nThe client runs in an empty home with a scripted model: no account, no key, nothing of yours. Of sessions their ids and\n" +
+        "those of their calls are compared, nothing else of them is sent. Exit 1: something does not hold.\n\nExample:\n  fabric doctor claude-code",
     )
     .action(
       action(
-        (runtime: string, options: { canaries: boolean; program?: string; home?: string }) => (common) =>
-          actions.runtimeDoctor(common, {
-            runtime,
-            canaries: options.canaries,
-            program: options.program,
-            home: options.home,
-          }),
+        (runtime: string, options: { canaries: boolean; since: number; program?: string; home?: string }) =>
+          (common) =>
+            actions.runtimeDoctor(common, {
+              runtime,
+              canaries: options.canaries,
+              sinceMs: options.since,
+              program: options.program,
+              home: options.home,
+            }),
       ),
     );
   program

@@ -43,13 +43,7 @@ function toUnreadable(adapter: Adapter, bytes: number, problem: UnrecognizedProb
   return {
     kind: "unrecognized",
     call: {},
-    runtime: {
-      kind: adapter.runtime,
-      adapter_version: adapter.version,
-      runtime_version: null,
-      permission_mode: null,
-      sandbox: null,
-    },
+    runtime: toUnseenRuntime(adapter),
     draft: draft("fabric.adapter.unrecognized", {
       problem,
       field: null,
@@ -60,6 +54,15 @@ function toUnreadable(adapter: Adapter, bytes: number, problem: UnrecognizedProb
     eventName: null,
   };
 }
+
+/** The runtime of something that it did not say itself. */
+export const toUnseenRuntime = (adapter: Adapter): Runtime => ({
+  kind: adapter.runtime,
+  adapter_version: adapter.version,
+  runtime_version: null,
+  permission_mode: null,
+  sandbox: null,
+});
 
 /** Whether a tool waits for the answer. */
 export function isGating(translation: Translation): boolean {

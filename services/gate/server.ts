@@ -45,11 +45,13 @@ import {
   toHookWork,
   toOversizedWork,
   toOwnWork,
+  toUnseenRuntime,
   translateBody,
 } from "./hook-translation.ts";
 import { toRefusalText, toUnreadRefusal } from "./hook-refusal.ts";
 import type { HookOutcome, HookWork } from "./hook-work.ts";
 import { localAccess, registerLocalRoutes } from "./local-routes.ts";
+import { registerSessionRoutes, sessionAccess } from "./session-routes.ts";
 import type { RequestSurroundings } from "./operands.ts";
 import { readSurroundings } from "./operands.ts";
 import { decide, gateSteps } from "./stages/decide.ts";
@@ -177,6 +179,7 @@ export function createGate(options: GateOptions): Gate {
       ...approvalAccess,
       ...factAccess,
       ...localAccess,
+      ...sessionAccess,
       ...options.more?.access,
     },
     answerFault: refuseHook,
@@ -229,6 +232,15 @@ export function createGate(options: GateOptions): Gate {
       return mayBeFrozen(holdsOf(tenantId), clock.nowMs()) ? "frozen" : row.state;
     },
     record: (work, policy) => committer.submit(work, observeBudgetMs, undefined, policy),
+  });
+  registerSessionRoutes(app, {
+    database: options.database,
+    runtimeOf(runtime) {
+      const adapter = adapters.get(runtime);
+      return adapter === undefined ? null : toUnseenRuntime(adapter);
+    },
+    toOrigin,
+    record: (work) => committer.submit(work, observeBudgetMs),
   });
   options.more?.register(app);
   const throttle = createThrottle(options.throttle ?? []);

@@ -9,6 +9,7 @@
  *   Show, diff, backup, undo, idempotence and the record of what was installed are the frame's (`services/install`).
  * - `drive` says how the real client is run without a person against a scripted model on loopback: for the canaries of
  *   `fabric doctor` and for the tests. Hooks get there by `setup`, never by `drive`: what is proved is what is installed.
+ * - `records` says where the client writes down which tools ran, to find sessions that the gate never heard of.
  * - `limits` names each behaviour that the client cannot hold, and why; the suite then shows the tool running.
  *
  * The part that runs inside the client gets from `InstallTarget` all it needs: ready-made command lines for command hooks
@@ -19,6 +20,7 @@
  */
 import type { Adapter } from "../../schemas/adapter.ts";
 import type { RuntimeCapabilities } from "./runtime-capabilities.ts";
+import type { SessionRecords } from "./session-records.ts";
 
 /** How the client reaches the gate: its own HTTP hooks, a command (curl, or Node where there is none), or code inside it. */
 export type HookForm = "http" | "shell" | "node" | "plugin";
@@ -215,6 +217,8 @@ export interface RuntimeRoom {
   readonly capabilities: RuntimeCapabilities;
   readonly setup: RuntimeSetup;
   readonly drive: ClientDrive;
+  /** Absent: the client keeps no record of its sessions. */
+  readonly records?: SessionRecords;
   readonly limits: Readonly<Partial<Record<Behaviour, Limit>>>;
   readonly bypasses: readonly Bypass[];
 }

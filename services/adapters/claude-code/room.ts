@@ -2,6 +2,7 @@ import type { RuntimeRoom } from "../../platform/runtime-room.ts";
 import { capabilities } from "./capabilities.ts";
 import { claudeCode } from "./claude-code.ts";
 import { drive } from "./drive.ts";
+import { records } from "./records.ts";
 import { setup } from "./setup.ts";
 import { spoiltSettings, spoiltSettingsLimit } from "./spoilt-settings.ts";
 
@@ -11,6 +12,7 @@ export const room: RuntimeRoom = {
   capabilities,
   setup,
   drive,
+  records,
   limits: { [spoiltSettings.behaviour]: spoiltSettingsLimit },
   bypasses: [spoiltSettings],
 };

@@ -2,6 +2,7 @@ import type { Bypass, RuntimeRoom } from "../../platform/runtime-room.ts";
 import { capabilities } from "./capabilities.ts";
 import { codex } from "./codex.ts";
 import { drive } from "./drive.ts";
+import { records } from "./records.ts";
 import { setup } from "./setup.ts";
 import { untrustedHook, untrustedHookLimit } from "./untrusted-hook.ts";
 
@@ -28,6 +29,7 @@ export const room: RuntimeRoom = {
   capabilities,
   setup,
   drive,
+  records,
   limits: { [untrustedHook.behaviour]: untrustedHookLimit },
   bypasses: [typing, untrustedHook],
 };

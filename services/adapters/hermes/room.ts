@@ -3,6 +3,7 @@ import { capabilities } from "./capabilities.ts";
 import { programBypasses, programLimits } from "./code-programs.ts";
 import { drive } from "./drive.ts";
 import { hermes } from "./hermes.ts";
+import { records } from "./records.ts";
 import { setup } from "./setup.ts";
 import { unnamedPlugin, unnamedPluginLimit } from "./unnamed-plugin.ts";
 
@@ -12,6 +13,7 @@ export const room: RuntimeRoom = {
   capabilities,
   setup,
   drive,
+  records,
   limits: { ...programLimits, [unnamedPlugin.behaviour]: unnamedPluginLimit },
   bypasses: [...programBypasses, unnamedPlugin],
 };

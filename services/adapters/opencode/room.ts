@@ -2,6 +2,7 @@ import type { RuntimeRoom } from "../../platform/runtime-room.ts";
 import { capabilities } from "./capabilities.ts";
 import { drive } from "./drive.ts";
 import { opencode } from "./opencode.ts";
+import { records } from "./records.ts";
 import { setup } from "./setup.ts";
 import { unloadedPlugin, unloadedPluginLimit } from "./unloaded-plugin.ts";
 import { userShell } from "./user-shell.ts";
@@ -12,6 +13,7 @@ export const room: RuntimeRoom = {
   capabilities,
   setup,
   drive,
+  records,
   limits: { [unloadedPlugin.behaviour]: unloadedPluginLimit },
   bypasses: [userShell, unloadedPlugin],
 };
