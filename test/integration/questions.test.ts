@@ -259,6 +259,17 @@ function tellStory(): void {
       policy: policyOf("deny", "high", "OTHER", []),
     },
   );
+  // 7. A client that was killed with a call under way; its session is told as ended by who found it.
+  happened(
+    "agent.tool.authorized",
+    1_000,
+    { decision_id: "d9", effect_class: "execute", modified: false },
+    {
+      ...{ call: "c9", session: "s9", user: "eve", subject: subjectOf("shell.run", "make") },
+      policy: policyOf("allow", "low", "ALLOWED", []),
+    },
+  );
+  happened("agent.session.ended", 1_300, { reason: "other" }, { session: "s9", user: "eve" });
 }
 
 let test: TestDatabase;
@@ -305,6 +316,7 @@ describe("the questions that ship", () => {
       "resource-history",
       "risky-effects",
       "top-spenders",
+      "unfinished-calls",
       "waiting-times",
       "who-did-this",
     ]);
@@ -409,6 +421,14 @@ describe("the questions that ship", () => {
       ["c5", "deny", "cid"],
       ["c6", null, "cid"],
     ]);
+  });
+
+  it("unfinished-calls finds what was allowed and has no end, once it is old enough", async () => {
+    const rows = await ask("unfinished-calls");
+    expect(rows.map((row) => [row["tool_call_id"], row["user_id"], row["session_ended_at"]])).toEqual([
+      ["c9", "eve", new Date(startMs + 1_300_000)],
+    ]);
+    expect(await ask("unfinished-calls", { older_than: "100 years" })).toEqual([]);
   });
 
   it("risky-effects names who agreed and what came of it", async () => {
