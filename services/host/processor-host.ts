@@ -1,9 +1,7 @@
 import type { Processor } from "../../processors/kit/processor.ts";
 import type { EventType } from "../../schemas/catalog.ts";
-import { draft, toEnvelope } from "../../schemas/envelope.ts";
 import { Fault } from "../../schemas/faults.ts";
 import type { Clock } from "../platform/clock.ts";
-import { derivedUuid } from "../platform/ids.ts";
 import type {
   BatchControl,
   ConsumerPort,
@@ -18,11 +16,13 @@ import { backoffMs } from "../platform/backoff.ts";
 import type { Step, Work } from "./batch-steps.ts";
 import { Fenced } from "./fenced.ts";
 import type { FanOutGuard } from "./fan-out-guard.ts";
+import { toGapFinding } from "./gap-finding.ts";
 import { findGap } from "./gap.ts";
 import type { Gap } from "./gap.ts";
 import type { HostMetrics } from "./host-metrics.ts";
 import type { HostStore, Position } from "./host-store.ts";
-import { hostRuntime, systemTenant } from "./letter.ts";
+import type { KnownTopics } from "./known-topics.ts";
+import { createKnownTopics } from "./known-topics.ts";
 import type { Partition } from "./partition.ts";
 import { lagOf, newPartition } from "./partition.ts";
 import type { EventDecoder, ReadRecord } from "./records.ts";
@@ -32,12 +32,6 @@ import { createSliceRunner } from "./slice-runner.ts";
 
 /** How long a schema id may be unknown before the record counts as poison: a registry restarts in less. */
 const schemaWaitMs = 60_000;
-
-/**
- * How long the broker's word on which topic is which is believed while records come in. One question a second costs
- * nothing, and a topic that is made anew takes longer than that to be there.
- */
-const topicIdsMaxAgeMs = 1_000;
 
 /** A few tries are a restart of something; more of them mean that a dependency is away. */
 const toleratedAttempts = 5;
@@ -96,11 +90,7 @@ export class ProcessorHost {
   readonly #partitions = new Map<string, Partition>();
   /** Work in hand per partition: a new assignment waits for it before it reads the position. */
   readonly #inHand = new Map<string, Promise<void>>();
-  /** Topics that do not exist, each with the number of looks in a row that missed it. */
-  readonly #missing = new Map<string, number>();
-  /** Kafka's ids of the topics, as last heard. */
-  #topicIds: ReadonlyMap<string, string | null> = new Map();
-  #topicIdsAskedMs = 0;
+  readonly #topics: KnownTopics;
   #assignment = 0;
   #consumerState: ConsumerState = "joining";
   #stopping = false;
@@ -113,11 +103,12 @@ export class ProcessorHost {
     this.#options = options;
     this.#timings = { ...defaultTimings, ...options.timings };
     this.#typeOf = new Map(options.processor.topics.map((type) => [options.topicPrefix + type, type]));
+    this.#topics = createKnownTopics({ ...options, wanted: [...this.#typeOf.keys()] });
   }
 
   start(): void {
     this.#options.consumer.start({
-      topics: () => this.#existingTopics(),
+      topics: () => this.#topics.existing(),
       assigned: (partitions, assignment) => this.#assigned(partitions, assignment),
       batch: (batch, control) => this.#batch(batch, control),
       state: (state, reason) => this.#state(state, reason),
@@ -140,7 +131,7 @@ export class ProcessorHost {
     const reasons: string[] = [];
     if (this.#dead) reasons.push("the host ended");
     if (this.#consumerState === "down") reasons.push("the consumer is down");
-    for (const topic of this.#missing.keys()) reasons.push(`topic ${topic} does not exist`);
+    for (const topic of this.#topics.missing()) reasons.push(`topic ${topic} does not exist`);
     const partitions = [...this.#partitions.values()].map((one) => {
       const lag = lagOf(one, nowMs);
       if (one.status === "stopped") reasons.push(`${keyOf(one)} is stopped: ${one.reason ?? "gap"}`);
@@ -158,27 +149,6 @@ export class ProcessorHost {
       };
     });
     return { ready: reasons.length === 0, reasons, partitions };
-  }
-
-  async #existingTopics(): Promise<readonly string[]> {
-    const wanted = [...this.#typeOf.keys()];
-    const existing = await this.#options.offsets.existing(wanted);
-    this.#topicIds = existing;
-    this.#topicIdsAskedMs = this.#options.clock.nowMs();
-    for (const topic of wanted) {
-      const missing = !existing.has(topic);
-      this.#options.metrics.topicMissing(topic, missing);
-      if (missing && !this.#missing.has(topic)) {
-        // One topic that is gone would stall the fetches of all others.
-        this.#options.log.error(
-          { topic },
-          "the topic does not exist and is left out; create it with `fabric topics apply`",
-        );
-      }
-      if (!missing) this.#missing.delete(topic);
-      else if (!this.#missing.has(topic)) this.#missing.set(topic, 0);
-    }
-    return wanted.filter((topic) => existing.has(topic));
   }
 
   #state(state: ConsumerState, reason: string): void {
@@ -299,20 +269,9 @@ export class ProcessorHost {
 
   /** Whether the records may be those of a topic that was made anew: nothing is done with them until a look has decided. */
   async #isOfAnotherTopic(one: Partition): Promise<boolean> {
-    const { clock, offsets, consumer, log } = this.#options;
-    const nowMs = clock.nowMs();
-    if (nowMs - this.#topicIdsAskedMs >= topicIdsMaxAgeMs) {
-      this.#topicIdsAskedMs = nowMs;
-      try {
-        this.#topicIds = await offsets.existing([...this.#typeOf.keys()]);
-      } catch (error) {
-        // The look that comes soon asks again.
-        log.debug({ err: error }, "topics were not asked for");
-      }
-    }
-    const topicId = this.#topicIds.get(one.topic) ?? null;
+    const topicId = await this.#topics.freshIdOf(one.topic);
     if (one.position.topicId === null || topicId === null || topicId === one.position.topicId) return false;
-    consumer.pause(one);
+    this.#options.consumer.pause(one);
     one.suspicion ??= recreatedAs(topicId);
     return true;
   }
@@ -497,25 +456,7 @@ export class ProcessorHost {
 
   async #publishGap(one: Position, gap: Gap): Promise<void> {
     const { processor, clock, environment, store, metrics, log } = this.#options;
-    const finding = toEnvelope(
-      draft("fabric.gap.found", {
-        consumer: processor.name,
-        source_topic: one.topic,
-        source_partition: one.partition,
-        expected_offset: gap.expectedOffset,
-        found_offset: gap.foundOffset,
-        cause: gap.cause,
-      }),
-      {
-        eventId: `evt_${derivedUuid(JSON.stringify(["gap", processor.name, keyOf(one), String(gap.expectedOffset), String(gap.foundOffset), gap.cause, String(one.epoch)]))}`,
-        recordedAtMs: clock.nowMs(),
-        tenantId: systemTenant,
-        environment,
-        runtime: hostRuntime,
-        correlationId: `cor_${derivedUuid(`gap/${processor.name}/${keyOf(one)}`)}`,
-        origin: `processor:${processor.name}`,
-      },
-    );
+    const finding = toGapFinding(one, gap, { processor: processor.name, environment, nowMs: clock.nowMs() });
     if (await store.stopForGap(one, gap, finding)) {
       metrics.gap(one, gap.cause);
       log.error(
@@ -573,7 +514,7 @@ export class ProcessorHost {
   async #compare(one: Partition, position: bigint | undefined, end: PartitionEnds): Promise<void> {
     const { consumer } = this.#options;
     if (one.status === "stopped") return;
-    const topicId = this.#topicIds.get(one.topic) ?? null;
+    const topicId = this.#topics.idOf(one.topic);
     if (one.position.topicId !== null && topicId !== null && topicId !== one.position.topicId) {
       // Nothing more is read of a log that may be another one; what a broker that lags behind says is forgotten again.
       consumer.pause(one);
@@ -608,9 +549,7 @@ export class ProcessorHost {
    * INVARIANT: test/integration/gaps.test.ts "stops at a topic that was deleted, …".
    */
   async #stopMissing(): Promise<void> {
-    for (const [topic, looks] of this.#missing) {
-      this.#missing.set(topic, looks + 1);
-      if (looks === 0) continue;
+    for (const topic of this.#topics.missedAgain()) {
       for (const position of await this.#options.store.runningIn(topic)) {
         const gap = { cause: "topic_missing", expectedOffset: position.nextOffset, foundOffset: 0n } as const;
         await this.#publishGap(position, gap);
@@ -623,12 +562,12 @@ export class ProcessorHost {
   /** Looks at what no batch would tell: a log that was cut, lag of paused partitions, a topic that came or went, a consumer that sleeps. */
   async #look(): Promise<void> {
     const { consumer, offsets, metrics, clock } = this.#options;
-    const missingBefore = [...this.#missing.keys()].sort().join();
-    await this.#existingTopics();
-    if ([...this.#missing.keys()].sort().join() !== missingBefore) consumer.restart("topics came or went");
+    const missingBefore = [...this.#topics.missing()].sort().join();
+    await this.#topics.existing();
+    if ([...this.#topics.missing()].sort().join() !== missingBefore) consumer.restart("topics came or went");
     await this.#stopMissing();
     for (const topic of new Set([...this.#partitions.values()].map((one) => one.topic))) {
-      if (this.#missing.has(topic)) continue;
+      if (this.#topics.isMissing(topic)) continue;
       // Positions first: what is read while the broker answers lies behind its answer.
       const positions = new Map([...this.#partitions].map(([key, one]) => [key, one.position.nextOffset]));
       for (const end of await offsets.ends(topic)) {
