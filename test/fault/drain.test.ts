@@ -8,6 +8,8 @@ import { startOtlpCollector } from "../harness/otlp-collector.ts";
 import { ServiceCallers } from "../harness/service-callers.ts";
 import type { ServiceEnd, ServiceProcess, ServiceRig } from "../harness/service-rig.ts";
 import { openServiceRig } from "../harness/service-rig.ts";
+import type { CellReport } from "./ledger/cell-report.ts";
+import { saveCell } from "./ledger/cell-report.ts";
 import type { OwnServers } from "./ledger/own-servers.ts";
 import { startOwnServers } from "./ledger/own-servers.ts";
 import { overLink } from "./ledger/pipeline.ts";
@@ -31,6 +33,7 @@ let rig: ServiceRig;
 let collector: OtlpCollector;
 let postgres: FaultLink;
 let registry: FaultLink;
+let spans: FaultLink;
 let settings: Readonly<Record<string, string>>;
 const running: ServiceProcess[] = [];
 
@@ -42,9 +45,11 @@ beforeAll(async () => {
   const schemas = new URL(stack.registryUrl);
   postgres = await startFaultLink({ host: database.hostname, port: Number(database.port) });
   registry = await startFaultLink({ host: schemas.hostname, port: Number(schemas.port) });
+  const { port } = new URL(collector.endpoint);
+  spans = await startFaultLink({ host: "127.0.0.1", port: Number(port) });
   const users = ["gate", "relay", "host", "sealer", "desk", "recovery", "exporter"];
   settings = {
-    FABRIC_OTLP_ENDPOINT: collector.endpoint,
+    FABRIC_OTLP_ENDPOINT: overLink(collector.endpoint, spans),
     FABRIC_OTLP_HOLD_MS: "0",
     FABRIC_REGISTRY_URL: overLink(stack.registryUrl, registry),
     ...Object.fromEntries(
@@ -57,7 +62,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(async () => {
   await rig.close();
-  await Promise.all([postgres.close(), registry.close(), collector.close()]);
+  await Promise.all([postgres, registry, spans, collector].map((one) => one.close()));
   await servers.close();
 }, 120_000);
 
@@ -71,23 +76,28 @@ interface Silence {
   readonly name: string;
   begin(): Promise<unknown>;
   end(): Promise<unknown>;
+  /** Whether somebody met it. */
+  bit(): boolean;
+  /** Asked for the first events alone: the silence has to be there before them. */
+  readonly isEarly?: boolean;
 }
+
+const overLinkOf = (name: string, link: () => FaultLink): Omit<Silence, "isEarly"> => ({
+  name,
+  begin: () => link().begin({ kind: "black-hole" }),
+  end: () => link().end(),
+  bit: () => link().hits().connections > 0,
+});
 const silences: readonly Silence[] = [
-  {
-    name: "Postgres",
-    begin: () => postgres.begin({ kind: "black-hole" }),
-    end: () => postgres.end(),
-  },
-  {
-    name: "the registry",
-    begin: () => registry.begin({ kind: "black-hole" }),
-    end: () => registry.end(),
-  },
+  overLinkOf("Postgres", () => postgres),
+  { ...overLinkOf("the registry", () => registry), isEarly: true },
+  overLinkOf("the collector of spans", () => spans),
   {
     // A broker names its own address to clients, past any link: its process is stopped instead.
     name: "the broker",
     begin: () => servers.stack.kill("kafka", "SIGSTOP"),
     end: () => servers.stack.kill("kafka", "SIGCONT"),
+    bit: () => true,
   },
 ];
 
@@ -107,6 +117,28 @@ async function described(one: ServiceProcess, end: ServiceEnd | "hangs"): Promis
 const count = async (text: string): Promise<number> =>
   Number((await rig.sql.query<{ n: bigint }>(`SELECT count(*) AS n FROM ${text}`)).rows[0]?.n);
 
+/** What was decided, and what callers were told, against the trail. */
+async function compareTrail(told: readonly string[]): Promise<CellReport["verdict"]> {
+  const decided = await count("gate.decisions");
+  const requested = await count("audit.trail WHERE event_type = 'agent.tool.requested'");
+  const ruled = await count("audit.trail WHERE event_type IN ('agent.tool.authorized', 'agent.tool.denied')");
+  const held = await rig.sql.query<{ n: bigint }>(
+    "SELECT count(DISTINCT tool_call_id) AS n FROM audit.trail WHERE event_type = 'agent.tool.requested' AND tool_call_id = ANY ($1)",
+    [told],
+  );
+  const missing = (n: number): number => Math.max(0, decided - n);
+  const extra = (n: number): number => Math.max(0, n - decided);
+  return {
+    committed: decided,
+    lost: missing(requested) + missing(ruled) + told.length - Number(held.rows[0]?.n),
+    doubled: extra(requested) + extra(ruled),
+    outOfOrder: 0,
+    stuck: 0,
+    setAside: await count("host.letters"),
+    repeatedOnTopic: 0,
+  };
+}
+
 describe("SIGTERM while a dependency is silent", () => {
   for (const silence of silences) {
     it(
@@ -115,12 +147,17 @@ describe("SIGTERM while a dependency is silent", () => {
       async () => {
         await startAll();
         const gates = (): ServiceProcess[] => running.filter(({ name }) => name === "gate");
+        if (silence.isEarly === true) await silence.begin();
         const traffic = new ServiceCallers(gates, await rig.token());
         traffic.start(4);
         await eventually(() => traffic.answered.size > 30, Boolean, { what: "answers", deadlineMs: hangMs });
         traffic.mayBreak = true;
-        await silence.begin();
-        // Everybody is in the middle of something with it by now.
+        if (silence.isEarly !== true) await silence.begin();
+        await eventually(silence.bit, Boolean, {
+          what: "somebody who meets the silence",
+          deadlineMs: hangMs,
+        });
+        // The others are in the middle of something with it by now, too.
         await wait(1_000);
         for (const one of running) one.signal("SIGTERM");
         const ends: Record<string, string> = {};
@@ -144,18 +181,15 @@ describe("SIGTERM while a dependency is silent", () => {
           expect([name, end]).toEqual([name, expect.stringMatching(endsWell)]);
         expect(traffic.broken).toEqual([]);
         await rig.untilAllIsProjected(processorNames);
-        const decided = await count("gate.decisions");
-        expect(await count("audit.trail WHERE event_type = 'agent.tool.requested'")).toBe(decided);
-        expect(
-          await count("audit.trail WHERE event_type IN ('agent.tool.authorized', 'agent.tool.denied')"),
-        ).toBe(decided);
-        const told = [...traffic.answered.keys()];
-        const held = await rig.sql.query<{ n: bigint }>(
-          "SELECT count(DISTINCT tool_call_id) AS n FROM audit.trail WHERE event_type = 'agent.tool.requested' AND tool_call_id = ANY ($1)",
-          [told],
-        );
-        expect(Number(held.rows[0]?.n)).toBe(told.length);
-        expect(await count("host.letters")).toBe(0);
+        const verdict = await compareTrail([...traffic.answered.keys()]);
+        await saveCell({
+          name: `sigterm-${silence.name.replaceAll(" ", "-")}-silent`,
+          link: silence.name,
+          fault: "SIGTERM in a silence",
+          rounds: [],
+          verdict,
+        });
+        expect(verdict).toMatchObject({ lost: 0, doubled: 0, setAside: 0 });
         expect((await Promise.all(running.map((one) => one.end("SIGTERM")))).map(({ code }) => code)).toEqual(
           roles.map(() => 0),
         );
@@ -169,11 +203,17 @@ describe("a service that is started while Postgres is silent", () => {
     await postgres.begin({ kind: "black-hole" });
     try {
       const all = await Promise.all(roles.map((role) => rig.start(role, settings)));
-      // Every one of them connects: an exporter or a relay is started without waiting for its database.
-      await eventually(() => postgres.hits().connections >= roles.length, Boolean, {
-        what: "connections that nobody answers",
-        deadlineMs: hangMs,
-      });
+      // One that says that it waits, or that it is started without its database, hears signals.
+      for (const one of all)
+        await eventually(
+          () => one.log(),
+          (text) => text.includes('"msg"'),
+          {
+            what: `a word of ${one.name}`,
+            deadlineMs: hangMs,
+          },
+        );
+      expect(postgres.hits().connections).toBeGreaterThan(0);
       for (const one of all) one.signal("SIGTERM");
       for (const one of all) {
         const end = await untilEnded(one);

@@ -1,10 +1,13 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { eventually } from "../harness/eventually.ts";
+import type { CellRound } from "./ledger/cell-report.ts";
+import { saveCell } from "./ledger/cell-report.ts";
 import type { GateStory } from "./ledger/gate-story.ts";
 import { openGateStory, stuckMs } from "./ledger/gate-story.ts";
 import type { GateTrail } from "./ledger/gate-trail.ts";
-import { cleanTrail } from "./ledger/gate-trail.ts";
+import { cleanTrail, toTrailVerdict } from "./ledger/gate-trail.ts";
+import { recovery } from "./ledger/link-cell.ts";
 import type { ChildSettings, GateGap } from "./processes/child.ts";
 
 let story: GateStory;
@@ -42,21 +45,30 @@ describe("a gate that is killed before each step of its commit, and asked again"
       const { gate, url } = await story.gate("gate");
       await gate.start();
       const traffic = await story.startCallers([url]);
+      const rounds: CellRound[] = [];
       const seen: Record<string, unknown> = {};
       const wanted: Record<string, unknown> = {};
       for (const { gap, isCommitted } of gaps) {
         const repeatedBefore = traffic.repeated;
         const calls = await gate.endIn(gap);
-        const pending = traffic.pending().length;
+        const killedMs = performance.now();
+        const pending = traffic.pending();
         const held = await decided(calls);
         await gate.start();
+        rounds.push({
+          inFlight: pending,
+          committedDuring: held,
+          pendingAtEnd: pending.length,
+          hits: { kills: 1 },
+          ...(await recovery({ seen: traffic.ended }, pending, killedMs, stuckMs)),
+        });
         // Whoever lost the answer to a committed call asks it again and is told the same.
         if (gap === "answer")
           await eventually(() => traffic.repeated > repeatedBefore, Boolean, {
             what: "an answer that is repeated",
             deadlineMs: stuckMs,
           });
-        seen[gap] = { underWay: pending > 0, committed: isCommitted === "unknown" ? null : held };
+        seen[gap] = { underWay: pending.length > 0, committed: isCommitted === "unknown" ? null : held };
         wanted[gap] = {
           underWay: true,
           committed: isCommitted === "unknown" ? null : isCommitted ? calls.length : 0,
@@ -69,6 +81,14 @@ describe("a gate that is killed before each step of its commit, and asked again"
         await gate.start();
       }
       const trail = await story.judge();
+      const verdict = toTrailVerdict(trail, traffic.begun.size);
+      await saveCell({
+        name: "gate-killed",
+        link: "gate",
+        fault: "SIGKILL before each step",
+        rounds,
+        verdict,
+      });
       console.info("kills of the gate", {
         intents: traffic.ended.size,
         repeated: traffic.repeated,

@@ -6,6 +6,7 @@ import { openDatabase } from "../../services/platform/postgres.ts";
 import { openRelayRig } from "../harness/relay-rig.ts";
 import type { RelayRig } from "../harness/relay-rig.ts";
 import { memoryCodec } from "../harness/memory-codec.ts";
+import { saveCell, toCellVerdict } from "./ledger/cell-report.ts";
 import { KilledService } from "./ledger/killed-service.ts";
 import { prepareTraffic, Traffic, trafficType } from "./ledger/traffic.ts";
 import { cleanVerdict, compareLedger } from "./ledger/verdict.ts";
@@ -106,6 +107,13 @@ describe("kills under load, and before each step of relay and host", () => {
       for (const { name } of liveSteps) await all.hosts[0]?.killIn(name);
       const { events, perSecond } = await traffic.stop();
       const verdict = await compare(traffic);
+      await saveCell({
+        name: "relay-host-killed",
+        link: "relay, host",
+        fault: "SIGKILL before each step",
+        rounds: [],
+        verdict: toCellVerdict(verdict),
+      });
       console.info("kill ledger", { ...verdict, perSecond: Math.round(perSecond) });
       expect(events).toBeGreaterThan(5_000);
       expect(verdict.repeatedOnTopic).toBeGreaterThan(0);

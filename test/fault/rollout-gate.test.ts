@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { eventually } from "../harness/eventually.ts";
+import { saveCell } from "./ledger/cell-report.ts";
 import type { GateStory } from "./ledger/gate-story.ts";
 import { openGateStory, stuckMs } from "./ledger/gate-story.ts";
-import { cleanTrail } from "./ledger/gate-trail.ts";
+import { cleanTrail, toTrailVerdict } from "./ledger/gate-trail.ts";
 import type { GateTraffic } from "./ledger/gate-traffic.ts";
 import { migrateUnderTraffic } from "./ledger/next-migrations.ts";
 
@@ -91,6 +92,13 @@ describe("two releases of the gate on one database", () => {
       ends.push(await oldA.gate.end());
       await progress(traffic);
       const trail = await story.judge();
+      await saveCell({
+        name: "gate-rollout",
+        link: "gate",
+        fault: "two releases, a migration, a kill",
+        rounds: [],
+        verdict: toTrailVerdict(trail, traffic.begun.size),
+      });
       console.info("rollout of the gate", {
         intents: traffic.ended.size,
         repeated: traffic.repeated,

@@ -8,6 +8,7 @@ import { openDatabase } from "../../services/platform/postgres.ts";
 import { eventually } from "../harness/eventually.ts";
 import type { RelayRig } from "../harness/relay-rig.ts";
 import { openRelayRig } from "../harness/relay-rig.ts";
+import { saveCell, toCellVerdict } from "./ledger/cell-report.ts";
 import { KilledService } from "./ledger/killed-service.ts";
 import type { NextFile } from "./ledger/next-migrations.ts";
 import { migrateUnderTraffic } from "./ledger/next-migrations.ts";
@@ -182,6 +183,13 @@ describe("two releases side by side in one group", () => {
         (n) => n === addedEvents,
         { what: "the topic that the next release reads too", deadlineMs: stuckMs },
       );
+      await saveCell({
+        name: "host-rollout",
+        link: "host",
+        fault: "two releases, a migration, a kill",
+        rounds: [],
+        verdict: toCellVerdict(verdict),
+      });
       console.info("rollout", {
         ...verdict,
         perSecond: Math.round(perSecond),

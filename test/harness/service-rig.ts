@@ -144,6 +144,8 @@ export async function openServiceRig(
     ),
   };
   const processes: ServiceProcess[] = [];
+  /** Several start at once, and each has a log of its own. */
+  let started = 0;
 
   /** Logs that the processor has not read to the end. */
   async function logsAheadOf(processor: string): Promise<readonly string[]> {
@@ -166,7 +168,8 @@ export async function openServiceRig(
     sql,
     async start(roles, settings = {}) {
       const [operations, gate, desk] = [await takePort(), await takePort(), await takePort()];
-      const logFile = join(dir, `${String(processes.length)}.log`);
+      started += 1;
+      const logFile = join(dir, `${String(started)}.log`);
       const out = await open(logFile, "a");
       const { PATH, HOME, FABRIC_RUN_MARK } = process.env;
       const child = spawn(process.execPath, [binary, "serve", ...roles], {

@@ -1,5 +1,6 @@
 import type { Database } from "../../../services/platform/postgres.ts";
 import { toUuid } from "../../../services/platform/ids.ts";
+import type { CellReport } from "./cell-report.ts";
 import { gateLedgerTypes } from "./gate-ledger-processor.ts";
 import type { GateTraffic } from "./gate-traffic.ts";
 
@@ -39,6 +40,30 @@ export const cleanTrail: GateTrail = {
   carriedOutTwice: 0,
   stuck: 0,
 };
+
+/** The same as a line of the ledger. */
+export function toTrailVerdict(trail: GateTrail, committed: number): CellReport["verdict"] {
+  return {
+    committed,
+    lost:
+      trail.undecided +
+      trail.toldWithoutDecision +
+      trail.withoutEvidence +
+      trail.eventsMissing +
+      trail.missingInProjection +
+      trail.notCarriedOut,
+    doubled:
+      trail.decidedTwice +
+      trail.toldTwice +
+      trail.doubledInProjection +
+      trail.spentTwice +
+      trail.carriedOutTwice,
+    outOfOrder: 0,
+    stuck: trail.stuck,
+    setAside: 0,
+    repeatedOnTopic: 0,
+  };
+}
 
 /** Makes the table of the projection that is compared. */
 export async function prepareGateLedger(sql: Database): Promise<void> {
