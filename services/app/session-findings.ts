@@ -46,10 +46,10 @@ export async function findSessions(
     ({ isKnown, unknownTools }) => isKnown && Object.keys(unknownTools).length > 0,
   );
   return {
-    isWell: unseen.length === 0,
+    isWell: unseen.length + partly.length === 0,
     sessions,
     lines: [
-      `${unseen.length === 0 ? "held    " : "NOT HELD"} sessions: tools ran in ${String(sessions.length)} since ${toTime(sinceMs)} (${records.where}), ${unseen.length === 0 ? "the gate decided in each" : `in ${String(unseen.length)} of them the gate decided nothing`}`,
+      `${unseen.length + partly.length === 0 ? "held    " : "NOT HELD"} sessions: tools ran in ${String(sessions.length)} since ${toTime(sinceMs)} (${records.where}), ${unseen.length + partly.length === 0 ? "the gate decided on each call" : `the gate decided nothing in ${String(unseen.length)}, and not on every call in ${String(partly.length)}`}`,
       ...toShown(
         unseen,
         (one) =>
@@ -58,7 +58,7 @@ export async function findSessions(
       ...toShown(
         partly,
         (one) =>
-          `found    session ${one.sessionId}: of ${toCalls(one.calls)} the gate was not asked about ${toList(one.unknownTools)}`,
+          `OPEN     session ${one.sessionId}: of ${toCalls(one.calls)} the gate was not asked about ${toList(one.unknownTools)}`,
       ),
     ],
   };

@@ -25,7 +25,7 @@ export interface SessionRouteOptions {
 
 /**
  * Adds the route by which a machine's own records of sessions are compared with the gate's; give `sessionAccess` to the
- * server. A session in which tools ran and on which the gate decided nothing is told once, as an ungated effect.
+ * server. A session in which tools ran that the gate decided nothing on is told once, as an ungated effect.
  */
 export function registerSessionRoutes(app: HttpServer, options: SessionRouteOptions): void {
   app.post<{ Body: ReceivedBody }>("/v1/sessions/compare", async (request, reply) => {
@@ -50,9 +50,9 @@ export function registerSessionRoutes(app: HttpServer, options: SessionRouteOpti
         };
       }),
     };
-    for (const { session_id: id, is_known: isKnown, unknown_call_ids: calls } of compared.sessions) {
-      if (isKnown) continue;
-      const outcome = await options.record(toUngated(named, id, calls.length, origin));
+    for (const session of compared.sessions) {
+      if (session.unknown_call_ids.length === 0) continue;
+      const outcome = await options.record(toUngated(named, session, origin));
       if (outcome.kind === "tenant_unknown") throw new Fault("TENANT_UNKNOWN");
       if (outcome.kind === "failed") throw new Fault(outcome.code);
     }
@@ -60,17 +60,24 @@ export function registerSessionRoutes(app: HttpServer, options: SessionRouteOpti
   });
 }
 
-/** Nothing is known of what it did but that tools ran. Told again it is the same: the note names the session alone. */
-function toUngated(runtime: Runtime, sessionId: string, calls: number, origin: HookOrigin): HookWork {
-  const note = JSON.stringify({
-    runtime: runtime.kind,
-    session_id: sessionId,
-    found: "session_without_gate",
-  });
+const namedCallsMax = 5;
+const detailMaxChars = 512;
+
+/** Nothing is known of what they did but that they ran. Told again it is the same: the note names the session alone. */
+function toUngated(
+  runtime: Runtime,
+  { session_id: sessionId, is_known: isKnown, unknown_call_ids: calls }: ComparedSessions["sessions"][number],
+  origin: HookOrigin,
+): HookWork {
+  const evidence = isKnown ? "result_without_decision" : "session_without_gate";
+  const note = JSON.stringify({ runtime: runtime.kind, session_id: sessionId, found: evidence });
+  const detail = isKnown
+    ? `the client's own record of this session tells of tool calls that the gate was not asked about: ${calls.slice(0, namedCallsMax).join(", ")}`
+    : `the client's own record of this session tells of ${String(calls.length)} tool calls, and the gate decided on none`;
   return {
     runtime,
     // A call of its own name: what is told once more is dropped.
-    call: { sessionId, toolCallId: "session_without_gate", phase: "session_comparison" },
+    call: { sessionId, toolCallId: evidence, phase: "session_comparison" },
     raw: Buffer.from(note, "utf8"),
     dataClass: "confidential",
     request: null,
@@ -78,11 +85,7 @@ function toUngated(runtime: Runtime, sessionId: string, calls: number, origin: H
       {
         draft: draft(
           "agent.effect.ungated",
-          {
-            effect_class: "unknown",
-            evidence: "session_without_gate",
-            detail: `the client's own record of this session tells of ${String(calls)} tool calls, and the gate decided on none`,
-          },
+          { effect_class: "unknown", evidence, detail: detail.slice(0, detailMaxChars) },
           { execution: { session_id: sessionId, turn_id: null, tool_call_id: null } },
         ),
         causes: [],

@@ -84,6 +84,16 @@ describe("a client's own records beside what the gate decided", () => {
     for (const id of ["call-0", "call-1200"])
       await gate.post("/v1/hooks/claude-code", claudeCall("ls", { session_id: "long", tool_use_id: id }));
     expect(await compare()).toMatchObject([{ calls: 1_201, isKnown: true, unknownTools: { Bash: 1_199 } }]);
+    const where = { home, gateUrl: gate.url, token };
+    const { isWell, lines } = await findSessions(room, where, 0, AbortSignal.timeout(30_000));
+    expect(isWell).toBe(false);
+    expect(lines[1]).toContain("session long: of 1201 tool calls the gate was not asked about Bash (1199)");
+    const told = (await rig.events()).filter(
+      ({ type, execution }) => type === "agent.effect.ungated" && execution.session_id === "long",
+    );
+    expect(told.map((event) => event.redacted_summary)).toMatchObject([
+      { evidence: "result_without_decision", detail: expect.stringContaining("call-1, call-2") as string },
+    ]);
   });
 
   it("are compared with the caller's own tenant alone, and only by a token of a runtime", async () => {

@@ -2,6 +2,8 @@ import { isJsonObject } from "../../platform/payload-fields.ts";
 import type { RecordedCall, SessionRecords } from "../../platform/session-records.ts";
 
 const called = new Set(["function_call", "custom_tool_call", "local_shell_call"]);
+/** What the client answers by itself: there is no such tool, or its arguments are none. No hook is asked then. */
+const ownRefusal = /^(?:unsupported call|failed to parse function arguments)/;
 const ended = new Set(["function_call_output", "custom_tool_call_output"]);
 
 /** Rollouts, a line an item; the first one names the session. Seen with 0.169.0. */
@@ -27,7 +29,8 @@ export const records: SessionRecords = {
         const call = ended.has(kind) ? open.get(callId) : undefined;
         if (call === undefined) continue;
         open.delete(callId);
-        if (call.atMs >= sinceMs) yield call;
+        const { output } = payload;
+        if (call.atMs >= sinceMs && !(typeof output === "string" && ownRefusal.test(output))) yield call;
       }
     }
   },
