@@ -21,6 +21,7 @@ import { readActions } from "./read-actions.ts";
 import { replayActions } from "./replay-actions.ts";
 import { replayAdapterAction } from "./replay-adapter-action.ts";
 import { appServerActions } from "./app-server-actions.ts";
+import { hookAction } from "./hook-action.ts";
 import { runtimeActions } from "./runtime-actions.ts";
 import type { RoleStarters } from "./serve.ts";
 import { serveRoles, toRoles } from "./serve.ts";
@@ -78,6 +79,7 @@ export function createActions(place: Place, runs: RunPlace = processesOfRuns(pla
     ...replayActions(place, configOf, runs),
     ...replayAdapterAction(place, configOf, runs),
     ...runtimeActions(configOf),
+    ...hookAction(),
     ...appServerActions(configOf),
     demo: (common, { once }) => runDemo(place, common, once),
     async serve(common, { roles }) {

@@ -398,6 +398,10 @@ export interface Actions {
     common: Common,
     options: { runtime: string; dryRun: boolean; home: string | undefined },
   ): Promise<Report>;
+  runtimeHook(
+    common: Common,
+    options: { runtime: string; mode: "gate" | "observe"; home: string | undefined },
+  ): Promise<Report>;
   runtimeDoctor(
     common: Common,
     options: {

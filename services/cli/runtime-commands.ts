@@ -15,7 +15,7 @@ function toWaitSeconds(text: string): number {
   throw new InvalidArgumentError(`give whole seconds, at most ${String(waitMaxSeconds)}`);
 }
 
-/** `fabric install|uninstall|doctor <runtime>`, `fabric runtimes`. */
+/** `fabric install|uninstall|doctor|hook <runtime>`, `fabric runtimes`. */
 export function addRuntimeCommands(program: Command, actions: Actions, action: Bind): void {
   program
     .command("install")
@@ -113,6 +113,27 @@ export function addRuntimeCommands(program: Command, actions: Actions, action: B
               program: options.program,
               home: options.home,
             }),
+      ),
+    );
+  program
+    .command("hook")
+    .argument("<runtime>")
+    .description("what the installed command hook says to the payload on stdin: reply, message and exit code")
+    .addOption(
+      new Option("--mode <mode>", "`gate`: in front of an effect; `observe`: something happened")
+        .choices(["gate", "observe"])
+        .default("gate"),
+    )
+    .option(...homeOption)
+    .addHelpText(
+      "after",
+      "\nClients run the installed script itself, which starts sooner. Exit 2 with a message: the call would not run.\n\n" +
+        "Example:\n  fabric hook claude-code < test/corpus/hooks/claude-code/PreToolUse.Bash.json",
+    )
+    .action(
+      action(
+        (runtime: string, options: { mode: "gate" | "observe"; home?: string }) => (common) =>
+          actions.runtimeHook(common, { runtime, mode: options.mode, home: options.home }),
       ),
     );
   program

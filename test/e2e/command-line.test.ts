@@ -1,5 +1,9 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -61,6 +65,61 @@ describe("the built command line", () => {
       JSON.stringify(request),
     );
     expect([exit, JSON.parse(stdout)]).toMatchObject([4, { decision: "deny", reason_code: "STATIC_DENY" }]);
+  });
+
+  it("installs hooks, runs them as their client would, and takes them out again", async () => {
+    const home = await mkdtemp(join(tmpdir(), "fabric-hook-"));
+    const where = ["--home", home];
+    const payload = await readFile(
+      join(projectDir, "test/corpus/hooks/claude-code/PreToolUse.Bash.json"),
+      "utf8",
+    );
+    const gate = createServer((request, response) => {
+      request.resume();
+      request.on("end", () => response.end("fabric 0\n{}"));
+    });
+    await new Promise<void>((done) => gate.listen(0, "127.0.0.1", done));
+    try {
+      const none = await fabric(["hook", "claude-code", ...where], payload);
+      expect([none.exit, none.stdout, none.stderr]).toEqual([
+        2,
+        "",
+        expect.stringContaining("nothing is installed"),
+      ]);
+
+      const program = join(home, "claude");
+      await writeFile(program, "#!/bin/sh\necho '2.1.328 (Claude Code)'\n", { mode: 0o755 });
+      await writeFile(join(home, "token"), "made-up");
+      const url = `http://127.0.0.1:${String((gate.address() as AddressInfo).port)}`;
+      const given = [
+        "--form",
+        "node",
+        "--program",
+        program,
+        "--gate-url",
+        url,
+        "--token-file",
+        join(home, "token"),
+      ];
+      const installed = await fabric(["install", "claude-code", ...given, ...where]);
+      expect([installed.exit, installed.stderr]).toEqual([0, ""]);
+      const asked = await fabric(["hook", "claude-code", ...where], payload);
+      expect([asked.exit, asked.stdout.trim(), asked.stderr]).toEqual([0, "{}", ""]);
+
+      gate.closeAllConnections();
+      await new Promise((done) => gate.close(done));
+      const away = await fabric(["hook", "claude-code", ...where], payload);
+      expect([away.exit, away.stdout, away.stderr]).toEqual([
+        2,
+        "",
+        expect.stringContaining("GATE_UNREACHABLE"),
+      ]);
+      expect((await fabric(["uninstall", "claude-code", ...where])).exit).toBe(0);
+      expect((await fabric(["hook", "claude-code", ...where], payload)).exit).toBe(2);
+    } finally {
+      gate.close();
+      await rm(home, { recursive: true, force: true });
+    }
   });
 
   it("tests the bundles that ship, and judges a whole file of commands as the file says", async () => {
