@@ -128,7 +128,7 @@ export function addRuntimeCommands(program: Command, actions: Actions, action: B
     .addHelpText(
       "after",
       "\nClients run the installed script itself, which starts sooner. Exit 2 with a message: the call would not run.\n\n" +
-        "Example:\n  fabric hook claude-code < test/corpus/hooks/claude-code/PreToolUse.Bash.json",
+        "Example:\n  fabric hook claude-code < payload.json",
     )
     .action(
       action(
