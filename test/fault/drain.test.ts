@@ -143,7 +143,7 @@ describe("SIGTERM while a dependency is silent", () => {
   for (const silence of silences) {
     it(
       `${silence.name}: every service ends by itself, says how, and loses nothing`,
-      { timeout: 400_000 },
+      { timeout: 600_000 },
       async () => {
         await startAll();
         const gates = (): ServiceProcess[] => running.filter(({ name }) => name === "gate");

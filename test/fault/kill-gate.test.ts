@@ -40,7 +40,7 @@ const gaps: readonly { readonly gap: GateGap; readonly isCommitted: boolean | "u
 describe("a gate that is killed before each step of its commit, and asked again", () => {
   it(
     "decides each call once, with its evidence and its events, and no right is spent twice",
-    { timeout: 300_000 },
+    { timeout: 600_000 },
     async () => {
       const { gate, url } = await story.gate("gate");
       await gate.start();

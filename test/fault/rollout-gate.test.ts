@@ -56,7 +56,7 @@ async function both(): Promise<void> {
 describe("two releases of the gate on one database", () => {
   it(
     "decide each call once, with its evidence and events, while one comes and the other goes, through a migration and a step back",
-    { timeout: 300_000 },
+    { timeout: 600_000 },
     async () => {
       const [oldA, oldB] = [await story.gate("old-a"), await story.gate("old-b")];
       const [nextA, nextB] = [

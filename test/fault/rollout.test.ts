@@ -117,7 +117,7 @@ const compare = (traffic: Traffic, deadlineMs = stuckMs): Promise<Verdict> =>
 describe("two releases side by side in one group", () => {
   it(
     "lose, double and reorder nothing while one joins and the other leaves, through a migration, a newer schema, another protocol and a step back",
-    { timeout: 400_000 },
+    { timeout: 600_000 },
     async () => {
       const old = [host("old-a", "old"), host("old-b", "old")] as const;
       const young = [host("next-a", "next"), host("next-b", "next")] as const;
