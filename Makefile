@@ -31,7 +31,7 @@ check: setup ## types, lint, format, imports, words, generated files, unused cod
 test: setup build ## every test that fits in CI, on real servers
 	@node test/house/run-tests.mjs unit servers
 
-test-faults: setup ## kill, delay, cut and restart things, with a ledger (20 minutes); NAME=broker-reset picks cells, REPS=1 rounds
+test-faults: setup ## kill, delay, cut and restart things, with a ledger (half an hour); NAME=broker-reset picks cells, REPS=1 rounds
 	@node node_modules/typescript/bin/tsc -p tsconfig.bench.json
 	@FABRIC_TEST_FAULT_REPS=$(or $(REPS),3) node test/house/run-tests.mjs faults $(if $(NAME),--testNamePattern=$(NAME))
 
