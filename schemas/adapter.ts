@@ -43,6 +43,8 @@ export interface ObservedHook extends TranslationBase {
   readonly kind: "observed";
   /** The call whose result it tells, as far as the payload repeats it: what the session carries from it on is judged by it. */
   readonly reported?: GateRequest;
+  /** Another adapter of the same runtime may tell the same result: the first report of what one call ran counts. */
+  readonly endsOnce?: true;
 }
 /** A payload in front of a side effect: the gate is asked, its intent is recorded with the ruling. */
 export interface GatedHook extends TranslationBase {

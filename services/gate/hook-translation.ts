@@ -92,6 +92,7 @@ export function toHookWork(translation: Translation, raw: Buffer, origin: HookOr
         : {
             request: null,
             reported: ofSubject(translation.reported, origin),
+            ...(translation.endsOnce === true ? { endsOnce: true } : {}),
             observations: translation.observations,
             ...shared,
           };

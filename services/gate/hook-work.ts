@@ -14,6 +14,8 @@ export interface HookWork {
   readonly request: GateRequest | null;
   /** The call whose result is told: the session carries from here on what the rules for labels say of it. */
   readonly reported?: GateRequest;
+  /** Another adapter may tell the same result: the first one counts. */
+  readonly endsOnce?: true;
   readonly observations: readonly Observation[];
   /** The payload as received. */
   readonly raw: Buffer;

@@ -7,6 +7,8 @@ import type { HookOutcome, HookWork } from "./hook-work.ts";
 import type { RequestSurroundings } from "./operands.ts";
 import { intentDigest, toPlan } from "./plan.ts";
 import type { Policy } from "./policy/policy.ts";
+import { digestOf } from "./result-check.ts";
+import { classifySafely } from "./stages/classify-stage.ts";
 
 /** Where a payload is, or will be with the commit. */
 export interface StoredPayload {
@@ -75,8 +77,10 @@ export function toQueuedCall(
       : intentDigest(
           toPlan(request, classifyHere(request, policy), { environment, operands: [], constraints: {} }),
         );
+  const twin = request === null ? twinDigest(work, classifyHere, policy) : null;
   // Of what is asked, the plan counts; of what is told, the bytes: a second result of one call is another one.
-  const digest = request === null ? hash("sha256", work.raw, "hex") : intent;
+  const digest = request === null ? (twin ?? hash("sha256", toTrimmed(work.raw), "hex")) : intent;
+  const named = twin === null ? call : { ...call, phase: "result" };
   const causes = work.observations.flatMap((one) => one.causes);
   return {
     work,
@@ -86,7 +90,7 @@ export function toQueuedCall(
       parentId === undefined || parentId === call.sessionId
         ? null
         : toSessionKey(tenantId, runtime.kind, parentId),
-    callKey: sessionKey === null ? null : toCallKey(sessionKey, call, digest),
+    callKey: sessionKey === null ? null : toCallKey(sessionKey, named, digest),
     intentDigest: intent,
     around,
     classify: classifyHere,
@@ -100,6 +104,32 @@ export function toQueuedCall(
     isSettled: false,
     isCommitting: false,
   };
+}
+
+/** Two forms of one client send the same document, one of them with a line's end. */
+function toTrimmed(raw: Buffer): Buffer {
+  let end = raw.length;
+  while (end > 0 && spaces.has(raw[end - 1] ?? 0)) end -= 1;
+  return raw.subarray(0, end);
+}
+const spaces = new Set([0x09, 0x0a, 0x0d, 0x20]);
+
+/**
+ * Where two adapters watch one client, a result is told twice: it is the same one when the same input ran. What one of them
+ * alarms about is kept. Null: it is told by its bytes.
+ */
+function twinDigest(
+  { endsOnce, reported, observations }: HookWork,
+  classify: Classify,
+  policy: Policy,
+): string | null {
+  if (endsOnce !== true || reported === undefined) return null;
+  if (observations.some(({ draft }) => draft.type === "agent.effect.ungated")) return null;
+  return digestOf(
+    reported.tool,
+    reported.input,
+    classifySafely(classify, reported, policy).entry?.volatile ?? [],
+  );
 }
 
 /** Whether its caller still waits. One whose time is up is told so: its timer may be late, or wait for a commit. */

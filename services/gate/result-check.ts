@@ -73,7 +73,7 @@ export function checkResult(
   }
   const volatile = classified.entry?.volatile ?? [];
   const ran = digestOf(reported.tool, toStored(reported.input), volatile);
-  const passed = decisions.filter(({ decision }) => decision === "allow" || decision === "modify").at(-1);
+  const passed = decisions.filter(({ decision }) => decision === "allow" || decision === "modify");
   const { type, redacted_summary: summary } = completed.draft;
   const hasRun =
     type === "agent.tool.completed" && /^(?:succeeded|interrupted|unknown)$/.test(summary.outcome);
@@ -88,18 +88,35 @@ export function checkResult(
       },
       against.planDigest === null ? about : { plan_digest: against.planDigest, ...about },
     );
-  if (passed === undefined) {
+  const [latest] = passed.slice(-1);
+  if (latest === undefined) {
     // Somebody may have agreed in the runtime's own dialog; a refusal nobody lifts.
     const isRefused = decisions.every(({ decision }) => decision === "deny");
     return isRefused && hasRun ? tell(last, "none", ran, "it was refused, and ran") : null;
   }
-  const input = passed.modified ?? passed.input;
-  const expected = input === null ? passed.inputDigest : digestOf(passed.tool, input, volatile);
-  const actual = input === null ? digestOf(reported.tool, reported.input, volatile) : ran;
-  return expected === null || actual === null || expected === actual
-    ? null
-    : tell(passed, expected, actual, "another input ran");
+  // Two adapters of one client may ask about one call in two spellings: of each the last word counts, and one of them ran.
+  const words = new Map(passed.map((one) => [toExpected(one.input, one, volatile) ?? one.id, one]));
+  for (const one of words.values()) {
+    const [expected, actual] = compare(one);
+    if (expected === null || actual === null || expected === actual) return null;
+  }
+  const [expected, actual] = compare(latest);
+  return tell(latest, expected ?? "none", actual, "another input ran");
+
+  /** What had to run by a decision, and what ran in the same form. */
+  function compare(one: CallDecision): readonly [expected: string | null, actual: string | null] {
+    const input = one.modified ?? one.input;
+    const told = input === null ? digestOf(reported.tool, reported.input, volatile) : ran;
+    return [toExpected(input, one, volatile), told];
+  }
 }
+
+/** Digest of an input of a decision, as its row has it; null: it does not say. */
+const toExpected = (
+  input: JsonObject | null,
+  { tool, inputDigest }: CallDecision,
+  volatile: readonly string[],
+): string | null => (input === null ? inputDigest : digestOf(tool, input, volatile));
 
 /** An input as its decision's row would hold it. */
 const toStored = (input: JsonObject): JsonObject => JSON.parse(toJsonColumn(maskJson(input))) as JsonObject;

@@ -125,6 +125,8 @@ export interface HookTable {
   readonly permissionModeField: string;
   readonly idFields: { readonly [K in keyof Place]-?: string };
   readonly rules: ReadonlyMap<string, HookRule>;
+  /** Another adapter may tell of the same calls: of two results of one call that ran the same input the first counts. */
+  readonly endsOnce?: true;
 }
 
 const ownValue = (payload: Readonly<Record<string, unknown>>, key: string): unknown =>
@@ -187,6 +189,11 @@ export function translateByTable(table: HookTable, payload: unknown, bodyBytes: 
   return understood.request === undefined
     ? understood.reported === undefined
       ? { kind: "observed", ...base }
-      : { kind: "observed", reported: understood.reported, ...base }
+      : {
+          kind: "observed",
+          reported: understood.reported,
+          ...(table.endsOnce === true ? { endsOnce: true } : {}),
+          ...base,
+        }
     : { kind: "gated", ...base, request: understood.request };
 }

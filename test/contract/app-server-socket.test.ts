@@ -40,7 +40,10 @@ beforeEach(async () => {
         const isQuestion = String(payload["method"]).endsWith("requestApproval");
         if (isQuestion) asked.push(payload);
         if (isQuestion && order === null) response.destroy();
-        else response.end(JSON.stringify(isQuestion ? order : {}));
+        else {
+          response.setHeader("content-type", "application/json");
+          response.end(JSON.stringify(isQuestion ? order : {}));
+        }
       });
   }).listen(0, "127.0.0.1");
   server = new WebSocketServer({ host: "127.0.0.1", port: 0 });

@@ -26,6 +26,7 @@ beforeEach(async () => {
       .on("end", () => {
         const payload = JSON.parse(body) as (typeof heard)[number];
         heard.push(payload);
+        response.setHeader("content-type", "application/json");
         response.end(JSON.stringify(payload.hook === "before_tool_call" ? answer : {}));
       });
   });

@@ -19,7 +19,7 @@ let answer: (response: ServerResponse, hook: string) => void;
 const say =
   (body: unknown, status = 200) =>
   (response: ServerResponse): void => {
-    response.statusCode = status;
+    response.writeHead(status, { "content-type": "application/json" });
     response.end(typeof body === "string" ? body : JSON.stringify(body));
   };
 

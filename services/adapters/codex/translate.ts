@@ -13,6 +13,7 @@ const table: HookTable = {
   permissionModeField: "permission_mode",
   idFields: { sessionId: "session_id", turnId: "turn_id", toolCallId: "tool_use_id", agentId: "agent_id" },
   rules,
+  endsOnce: true,
 };
 
 /** What a hook payload of Codex means. Takes any JSON value, never throws. */

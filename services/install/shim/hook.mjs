@@ -25,6 +25,8 @@ const leftBehindMs = 120_000;
 const shimForm = "text/x-fabric-hook";
 const ticketLine = "fabric 0 ticket\n";
 const pollMs = 1_000;
+/** An answer holds a changed input at most. */
+const answerMaxBytes = 16 * 2 ** 20;
 
 function refuse(why) {
   process.stderr.write(
@@ -72,9 +74,16 @@ async function send({ url, token }, seconds, body, form = shimForm) {
       },
       (response) => {
         const chunks = [];
-        response.on("data", (chunk) => chunks.push(chunk));
+        let bytes = 0;
+        response.on("data", (chunk) => {
+          bytes += chunk.length;
+          if (bytes > answerMaxBytes) asked.destroy(new Error("too long"));
+          else chunks.push(chunk);
+        });
         response.on("error", () => resolve(null));
-        response.on("end", () => resolve(response.complete ? Buffer.concat(chunks).toString("utf8") : null));
+        // The gate answers a hook with 200 whatever it says.
+        const isWhole = () => response.complete && response.statusCode === 200;
+        response.on("end", () => resolve(isWhole() ? Buffer.concat(chunks).toString("utf8") : null));
       },
     );
     const deadline = setTimeout(() => asked.destroy(new Error("late")), seconds * 1000);

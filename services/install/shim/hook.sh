@@ -37,6 +37,8 @@ header = "accept: $form"
 header = "expect:"
 noproxy = "*"
 connect-timeout = 2
+max-filesize = 16777216
+fail
 SETTINGS
   )
   sent=$?

@@ -21,7 +21,7 @@ const defaults = {
   approval_poll_ms: 1_000,
 };
 /** An answer holds a changed input at most. */
-const answerMaxChars = 16 * 1024 * 1024;
+const answerMaxBytes = 16 * 1024 * 1024;
 /** Reports that wait for an earlier one; past it they go to the spool. */
 const waitingMax = 512;
 /** A process that took the spool and is this long silent is gone; another one delivers what it left. */
@@ -47,8 +47,34 @@ const pause = (ms, signal) =>
 const isText = (value) => typeof value === "string" && value !== "";
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
+/** The gate names what it sends: a page that happens to read like an answer is none. */
+const isJson = ({ headers }) => /^application\/(?:problem\+)?json\b/i.test(headers.get("content-type") ?? "");
+
+/** The body, as far as an answer goes: what has no end is not kept until the deadline. */
+async function toText(response) {
+  const chunks = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    // Leaving the loop ends the connection.
+    if (bytes > answerMaxBytes) return "";
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/**
+ * What became of a report. `again`: a server that is ill, one that is not the gate, or a token that is renewed, which a report
+ * is not. A body that is refused is refused again.
+ */
+function fateOf({ status, text }) {
+  if (!text.startsWith("{")) return "again";
+  if (status === 200) return notKnown.test(text) ? "again" : "taken";
+  return status >= 400 && status < 500 && ![401, 403, 408, 429].includes(status) ? "refused" : "again";
+}
+
 /** A report as a text; null: it is no JSON. */
-function toText(payload) {
+function toLine(payload) {
   try {
     return JSON.stringify(payload);
   } catch {
@@ -126,8 +152,7 @@ export function openGate({ runtime, version, folder }) {
       body,
       signal: AbortSignal.timeout(limitMs),
     });
-    const text = await response.text();
-    return { status: response.status, text: text.length > answerMaxChars ? "" : text };
+    return { status: response.status, text: isJson(response) ? await toText(response) : "" };
   }
 
   async function askOnce(payload) {
@@ -181,7 +206,7 @@ export function openGate({ runtime, version, folder }) {
   function tell(payload) {
     if (configuration === undefined) return Promise.resolve();
     // As it is now: the client may change its objects while the report waits.
-    const body = toText(payload);
+    const body = toLine(payload);
     if (body === null) {
       lost += 1;
       return Promise.resolve();
@@ -202,16 +227,9 @@ export function openGate({ runtime, version, folder }) {
 
   async function deliver(body) {
     try {
-      const { status, text } = await post(body, configuration.observe_deadline_ms);
-      if (notKnown.test(text)) {
-        // A token is renewed, a report is not.
-        keep(body);
-        return;
-      }
-      if (status < 400) return;
-      // A body that is refused is refused again; a server that is ill is not.
-      if (status < 500 && status !== 408 && status !== 429 && status !== 401 && status !== 403) lost += 1;
-      else keep(body);
+      const fate = fateOf(await post(body, configuration.observe_deadline_ms));
+      if (fate === "again") keep(body);
+      else if (fate === "refused") lost += 1;
     } catch {
       keep(body);
     }
@@ -281,10 +299,9 @@ export function openGate({ runtime, version, folder }) {
     let sent = 0;
     try {
       for (const line of lines) {
-        const { status, text } = await post(line, configuration.deadline_ms);
-        if (status >= 500 || status === 401 || status === 403 || status === 429) break;
-        if (notKnown.test(text)) break;
-        if (status >= 400) lost += 1;
+        const fate = fateOf(await post(line, configuration.deadline_ms));
+        if (fate === "again") break;
+        if (fate === "refused") lost += 1;
         sent += 1;
       }
     } catch {

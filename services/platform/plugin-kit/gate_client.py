@@ -25,6 +25,7 @@ OWN_FILES = {".py", ".json", ".yaml"}
 LEFT_BEHIND_S = 60
 # The gate answers a hook in its own form, also where it does not know who speaks: nothing was taken then.
 NOT_KNOWN = re.compile(rb'"reason":\s*"(?:TOKEN|ROLE|TENANT)_')
+JSON_TYPE = re.compile(r"application/(?:problem\+)?json\b", re.IGNORECASE)
 ANSWER_MAX_BYTES = 16 * 1024 * 1024
 
 
@@ -49,6 +50,16 @@ def to_answer(body):
         if decision == "ask" and has_reason and isinstance(body.get("approval_id"), str):
             return {"decision": "ask", "reason": reason, "approval_id": body["approval_id"]}
     return refusal("GATE_UNREACHABLE", "the policy gate's answer is not understood")
+
+
+def fate_of(status, answer):
+    """What became of a report. `again`: a server that is ill, one that is not the gate, or a token that is renewed, which a
+    report is not. A body that is refused is refused again."""
+    if not answer.startswith(b"{"):
+        return "again"
+    if status == 200:
+        return "again" if NOT_KNOWN.search(answer) else "taken"
+    return "refused" if 400 <= status < 500 and status not in (401, 403, 408, 429) else "again"
 
 
 def to_digest(folder):
@@ -188,11 +199,11 @@ class Gate:
 
     def _deliver(self, text):
         try:
-            status, answer = self._post(text, self.configuration["observe_deadline_ms"])
-            if status >= 500 or status in (401, 403, 408, 429) or NOT_KNOWN.search(answer):
-                self._keep(text)  # A token is renewed, a report is not.
-            elif status >= 400:
-                self.lost += 1  # A body that is refused is refused again.
+            fate = fate_of(*self._post(text, self.configuration["observe_deadline_ms"]))
+            if fate == "again":
+                self._keep(text)
+            elif fate == "refused":
+                self.lost += 1
         except Exception:
             self._keep(text)
 
@@ -227,7 +238,13 @@ class Gate:
         try:
             connection.request("POST", f"/v1/hooks/{self.runtime}", text.encode(), headers)
             response = connection.getresponse()
-            return response.status, response.read(ANSWER_MAX_BYTES)
+            body = response.read(ANSWER_MAX_BYTES + 1)
+            # A read with a limit does not say that the answer was cut off, or goes on.
+            if response.length or len(body) > ANSWER_MAX_BYTES:
+                body = b""
+            # The gate names what it sends: a page that happens to read like an answer is none.
+            is_json = JSON_TYPE.match(response.getheader("content-type") or "")
+            return response.status, body if is_json else b""
         finally:
             connection.close()
 
@@ -289,10 +306,10 @@ class Gate:
         sent = 0
         try:
             for line in lines:
-                status, answer = self._post(line, self.configuration["observe_deadline_ms"])
-                if status >= 500 or status in (401, 403, 429) or NOT_KNOWN.search(answer):
+                fate = fate_of(*self._post(line, self.configuration["observe_deadline_ms"]))
+                if fate == "again":
                     break
-                self.lost += 1 if status >= 400 else 0
+                self.lost += 1 if fate == "refused" else 0
                 sent += 1
         except Exception:
             pass  # The rest goes back.

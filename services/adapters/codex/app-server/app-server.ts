@@ -7,7 +7,7 @@ import { toReason } from "../../../platform/refusal-text.ts";
 import { rules } from "./events.ts";
 
 /** Raised when the same message gives other events than before. */
-const adapterVersion = "1.0.0";
+const adapterVersion = "1.1.0";
 
 const table: HookTable = {
   // A session is a thread, whichever way it is watched: hooks and App Server tell of the same one.
@@ -17,6 +17,7 @@ const table: HookTable = {
   permissionModeField: "permission_mode",
   idFields: { sessionId: "session_id", turnId: "turn_id", toolCallId: "call_id", agentId: "agent_id" },
   rules,
+  endsOnce: true,
 };
 
 /** What the proxy does with a question: `reason` is for people and logs, since the server takes none. */

@@ -18,6 +18,7 @@ import type { UnreadableField } from "../../../platform/payload-fields.ts";
 import { isJsonObject, sortNested } from "../../../platform/payload-fields.ts";
 import { toFabricTool } from "../tool-names.ts";
 import * as fields from "./payloads.ts";
+import { toCommand } from "./to-command.ts";
 import { toPatch } from "./to-patch.ts";
 import { textAt } from "./wire-message.ts";
 
@@ -69,7 +70,7 @@ const commandQuestion = hookRule(
       call = { tool: "other.write_stdin", alias: "write_stdin", input: { command }, workingDirectory };
     } else {
       const input = {
-        command,
+        command: typeof command === "string" ? toCommand(command) : command,
         // The same command a second time, without the sandbox: another plan.
         ...(bearing.is_retry === true ? { with_escalated_permissions: true } : {}),
         ...(more == null ? {} : { additional_permissions: more }),
@@ -359,7 +360,13 @@ function toInput(
   readonly workingDirectory: string | undefined;
 } {
   const workingDirectory = textAt(item, "cwd") ?? cwd;
-  if (item["type"] === "commandExecution") return { input: { command: item["command"] }, workingDirectory };
+  if (item["type"] === "commandExecution") {
+    const { command } = item;
+    return {
+      input: { command: typeof command === "string" ? toCommand(command) : command },
+      workingDirectory,
+    };
+  }
   if (item["type"] === "fileChange") return { input: { patch: toPatch(item["changes"]) }, workingDirectory };
   const given = item["arguments"];
   return { input: isJsonObject(given) ? given : undefined, workingDirectory };

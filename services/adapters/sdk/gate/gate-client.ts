@@ -62,14 +62,13 @@ export function createGateClient(options: GateClientOptions): GateClient {
   const events = createEventQueue({
     max: options.eventsMax ?? 1_000,
     send: async (event, limitMs) => {
-      const { status } = await send(
+      const { status, json } = await send(
         "POST",
         "/v1/hooks/own",
         JSON.stringify(event),
         limitMs ?? eventTimeoutMs,
       );
-      // What the gate will not take is not sent again; what it cannot take now is.
-      return status < 500 && status !== 429;
+      return isSettled(status, json);
     },
   });
   let refreshing: Promise<void> | null = null;
@@ -125,7 +124,7 @@ export function createGateClient(options: GateClientOptions): GateClient {
     if (mode === "never" || !profile.isStale(Date.now())) return Promise.resolve();
     refreshing ??= send("GET", "/v1/gate/local-profile", null, timeoutMs)
       .then(({ status, json }) => {
-        if (status === 200) profile.take(json);
+        if (status === 200) profile.take(json, Date.now());
       })
       // The old one goes on until its end.
       .catch(() => undefined)
@@ -179,6 +178,17 @@ export function createGateClient(options: GateClientOptions): GateClient {
       unreportedDecisions: profile.unreported,
     };
   }
+}
+
+/**
+ * Whether an event is not to be sent again: the gate took it, or never will. What is ill, is not the gate, or does not know
+ * the token (a hook's refusals come with 200) has taken nothing.
+ */
+function isSettled(status: number, json: unknown): boolean {
+  if (!isJsonObject(json)) return false;
+  const { reason } = json;
+  if (status === 200) return typeof reason !== "string" || !/^(?:TOKEN|ROLE|TENANT)_/.test(reason);
+  return status >= 400 && status < 500 && ![401, 403, 408, 429].includes(status);
 }
 
 /** A refusal of the gate that is no decision: a token that is missing, a request that it cannot read. */

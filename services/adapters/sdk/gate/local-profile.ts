@@ -14,7 +14,7 @@ export interface LocalProfile {
   /** True when it is time to fetch the next one. */
   isStale(nowMs: number): boolean;
   /** Takes the gate's answer; one that is not understood takes away what was known. */
-  take(answer: unknown): void;
+  take(answer: unknown, nowMs: number): void;
   /** Answers a call, and keeps it for the report; null: ask the gate. */
   answer(question: GateQuestion, runtime: string, nowMs: number): Allowed | null;
   /** Decisions that are to be reported, oldest first, at most as many as one report takes. */
@@ -26,6 +26,8 @@ export interface LocalProfile {
 
 /** Most decisions of one report. */
 const reportMax = 500;
+/** So long a gate gives it, by whichever clock. */
+const lifeMaxMs = 60_000;
 /** Asked for anew so long before it ends. */
 const renewBeforeMs = 40_000;
 
@@ -38,8 +40,8 @@ export function createLocalProfile({ unreportedMax = 2_000 } = {}): LocalProfile
   let waiting: JsonObject[] = [];
   return {
     isStale: (nowMs) => profile === null || profile.expiresMs - nowMs < renewBeforeMs,
-    take(answer) {
-      profile = readProfile(answer);
+    take(answer, nowMs) {
+      profile = readProfile(answer, nowMs);
     },
     answer(question, runtime, nowMs) {
       if (profile === null || !(nowMs < profile.expiresMs) || !profile.tools.includes(question.tool))
@@ -74,7 +76,7 @@ export function createLocalProfile({ unreportedMax = 2_000 } = {}): LocalProfile
   };
 }
 
-function readProfile(answer: unknown): Profile | null {
+function readProfile(answer: unknown, nowMs: number): Profile | null {
   if (!isJsonObject(answer)) return null;
   const { policy_revision: policyRevision, tools, expires_at: expiresAt } = answer;
   if (typeof policyRevision !== "string" || typeof expiresAt !== "string" || !Array.isArray(tools))
@@ -84,6 +86,7 @@ function readProfile(answer: unknown): Profile | null {
   return {
     policyRevision,
     tools: (tools as unknown[]).filter((tool) => typeof tool === "string"),
-    expiresMs,
+    // A clock behind the gate's would make it last as much longer.
+    expiresMs: Math.min(expiresMs, nowMs + lifeMaxMs),
   };
 }

@@ -17,6 +17,9 @@ export type JsonSender = (
 /** No answer of the gate is as long as this. */
 const answerMaxBytes = 8 * 1024 * 1024;
 
+/** The gate names what it sends: a page that happens to read like an answer is none. */
+const jsonType = /^application\/(?:problem\+)?json\b/i;
+
 /** Connections to one server, kept open: a decision waits for no handshake. */
 export function createJsonSender(url: string, token: () => string): JsonSender & { close(): void } {
   const base = new URL(url);
@@ -50,9 +53,10 @@ export function createJsonSender(url: string, token: () => string): JsonSender &
           response.on("error", reject);
           response.on("end", () => {
             clearTimeout(timer);
+            const isJson = jsonType.test(response.headers["content-type"] ?? "");
             resolve({
               status: response.statusCode ?? 0,
-              json: parse(Buffer.concat(chunks).toString("utf8")),
+              json: isJson ? parse(Buffer.concat(chunks).toString("utf8")) : undefined,
             });
           });
         },
