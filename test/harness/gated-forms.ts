@@ -216,7 +216,8 @@ const inAppServer: GatedForm = {
   yes: { type: json, body: JSON.stringify({ order: "yes", reason: "ALLOWED: fine" }) },
   async ask({ gateUrl, token, deadlineMs }, { id, command }) {
     const link = createGateLink({ gateUrl, token: () => token, timeoutMs: deadlineMs });
-    const params = { threadId: "t1", turnId: "u1", itemId: id, startedAtMs: 1, command, cwd: "/w" };
+    const place = { threadId: "t1", turnId: "u1", itemId: id };
+    const params = { kind: "command", ...place, startedAtMs: 1, command, cwd: "/w" };
     const payload = {
       method: "item/commandExecution/requestApproval",
       session_id: "t1",

@@ -97,6 +97,8 @@ deliver_first() {
 # A poll that fails decides nothing: the ticket that was read last stays the answer.
 ask_and_wait() {
   form='text/x-fabric-hook; wait=1'
+  # One that was killed could not take its payload away; none waits so long.
+  find "$dir" -name '.asked-*' -mmin +15 -exec rm -f {} + 2>/dev/null
   body=$dir/.asked-$$
   trap 'rm -f "$body"' EXIT
   trap 'exit 2' HUP INT TERM
