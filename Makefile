@@ -55,7 +55,8 @@ demo: build ## the story on real parts; ONCE=1 ends after it
 up: build ## start the local stack and all services
 	@$(FABRIC) up $(ARGS)
 
-down: setup build ## stop them; ARGS=--wipe forgets the data too
+down: setup ## stop them; ARGS=--wipe forgets the data too
+	@$(MAKE) --no-print-directory build || echo 'the tree does not compile: what was built before stops the stack' >&2
 	@$(FABRIC) down $(ARGS)
 
 status: build ## endpoints, versions, health, lag
