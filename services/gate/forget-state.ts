@@ -4,7 +4,7 @@ import type { Tx } from "../platform/postgres.ts";
 const everyMs = 60_000;
 const atOnce = 5_000;
 
-/** Deletes counters of windows that are over, and deferrals that nobody came back for. */
+/** Deletes counters of windows that are over, deferrals that nobody came back for, and clients that were heard a year ago. */
 export async function forgetState(database: Tx): Promise<number> {
   const counters = await database.query({
     name: "gate-forget-counters",
@@ -16,7 +16,11 @@ export async function forgetState(database: Tx): Promise<number> {
     name: "gate-forget-deferrals",
     text: `DELETE FROM gate.deferrals WHERE until < clock_timestamp() - interval '1 day'`,
   });
-  return counters.rowCount + deferrals.rowCount;
+  const clients = await database.query({
+    name: "gate-forget-clients",
+    text: `DELETE FROM gate.clients WHERE last_seen_at < clock_timestamp() - interval '1 year'`,
+  });
+  return counters.rowCount + deferrals.rowCount + clients.rowCount;
 }
 
 /** Does so again and again, until it is stopped. */

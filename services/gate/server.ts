@@ -51,6 +51,7 @@ import {
 import { toRefusalText, toUnreadRefusal } from "./hook-refusal.ts";
 import type { HookOutcome, HookWork } from "./hook-work.ts";
 import { localAccess, registerLocalRoutes } from "./local-routes.ts";
+import { startSeenClients } from "./seen-clients.ts";
 import { registerSessionRoutes, sessionAccess } from "./session-routes.ts";
 import type { RequestSurroundings } from "./operands.ts";
 import { readSurroundings } from "./operands.ts";
@@ -244,7 +245,9 @@ export function createGate(options: GateOptions): Gate {
   });
   options.more?.register(app);
   const throttle = createThrottle(options.throttle ?? []);
+  const seen = startSeenClients(options);
   const sweepers = [
+    seen,
     startExpiringApprovals(options),
     startExpiring(options),
     startForgetting(options),
@@ -259,10 +262,14 @@ export function createGate(options: GateOptions): Gate {
       if (adapter === undefined) throw new Fault("RUNTIME_UNKNOWN");
       const { raw } = bodyOf(request);
       const translation = translateBody(adapter, raw);
-      if (!isGating(translation)) nothingWaits.add(request);
+      const origin = toOrigin(request);
+      const isAsking = isGating(translation);
+      const hooks = request.headers["x-fabric-hooks"];
+      seen.note({ ...origin, runtime: adapter.runtime, hooks, isAsking }, clock.nowMs());
+      if (!isAsking) nothingWaits.add(request);
       let answered: RuntimeReply;
       try {
-        answered = await answerHook(adapter, translation, raw, toOrigin(request));
+        answered = await answerHook(adapter, translation, raw, origin);
       } catch (error) {
         if (nothingWaits.has(request)) throw error;
         // An error of ours is a no in the form of the runtime's event.
@@ -336,6 +343,7 @@ export function createGate(options: GateOptions): Gate {
     const origin = toOrigin(request);
     const input = (json as { input: JsonObject }).input;
     const asked = ofCaller(Object.assign(parsed, { input }), origin);
+    seen.note({ ...origin, runtime: asked.runtime, hooks: null, isAsking: true }, clock.nowMs());
     const startedMs = performance.now();
     const work = toOwnWork(asked, classify(asked, options.policy()), raw, origin);
     const outcome = await orUnrecorded(await committer.submit(work, budgetMs, await around(asked)), work);

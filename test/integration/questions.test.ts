@@ -315,6 +315,7 @@ describe("the questions that ship", () => {
       "refusals",
       "resource-history",
       "risky-effects",
+      "silent-clients",
       "top-spenders",
       "unfinished-calls",
       "waiting-times",
