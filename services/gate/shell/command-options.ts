@@ -45,6 +45,7 @@ const TABLE: ReadonlyMap<string, readonly Row[]> = new Map<string, readonly Row[
   ["gradlew", [row("file", "-I --init-script")]],
   ["cmake", [row("file", "-P -C"), row("code", "-E")]],
   ["ctest", [row("file", "-S -SP --script"), row("code", "--build-and-test")]],
+  ["protoc", [row("code", "--plugin")]],
   ["openssl", [row("code", "-engine -provider-path")]],
   ["gpg", [row("command", "--agent-program --dirmngr-program --photo-viewer --keyboxd-program")]],
   ["svn", [row("command", "--diff-cmd --diff3-cmd --editor-cmd"), row("code", "--config-option")]],
