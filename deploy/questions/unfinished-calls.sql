@@ -29,7 +29,8 @@ FROM (
     AND d.tenant_id = coalesce(nullif(:'tenant', ''), d.tenant_id)
     AND NOT EXISTS (
       SELECT FROM analytics.audit_trail AS c
-      WHERE c.event_type = 'agent.tool.completed' AND c.tool_call_id = d.tool_call_id AND c.tenant_id = d.tenant_id
+      -- What the runtime itself, or its user, refused has come to its end too.
+      WHERE c.event_type IN ('agent.tool.completed', 'agent.permission.refused') AND c.tool_call_id = d.tool_call_id AND c.tenant_id = d.tenant_id
         AND c.session_id IS NOT DISTINCT FROM d.session_id)
   GROUP BY d.tenant_id, d.session_id, d.tool_call_id
   ORDER BY allowed_at DESC, d.tenant_id, d.session_id, d.tool_call_id

@@ -269,6 +269,16 @@ function tellStory(): void {
       policy: policyOf("allow", "low", "ALLOWED", []),
     },
   );
+  // 8. A call that was allowed, and that the user refused in the client's own dialog.
+  const dialog = { call: "c10", session: "s9", user: "eve", subject: subjectOf("shell.run", "make") };
+  const allowed = policyOf("allow", "low", "ALLOWED", []);
+  happened(
+    "agent.tool.authorized",
+    1_010,
+    { decision_id: "d10", effect_class: "execute", modified: false },
+    { ...dialog, policy: allowed },
+  );
+  happened("agent.permission.refused", 1_020, { refused_by: "user", reason: null, tool_alias: null }, dialog);
   happened("agent.session.ended", 1_300, { reason: "other" }, { session: "s9", user: "eve" });
 }
 

@@ -6,8 +6,12 @@ import { createInterface } from "node:readline";
 import { PassThrough } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { drive } from "../../services/adapters/codex/drive.ts";
+import { room } from "../../services/adapters/codex/room.ts";
 import { startProxy } from "../../services/adapters/codex/app-server/proxy.ts";
 import { spawnServer } from "../../services/adapters/codex/app-server/server-wire.ts";
+import { cleanEnvironment } from "../../services/doctor/run-client.ts";
+import { applyChanges } from "../../services/install/config-files.ts";
+import { planInstall } from "../../services/install/plan-install.ts";
 import { eventually } from "../harness/eventually.ts";
 import type { GateRig, RunningGate } from "../harness/gate-rig.ts";
 import { createGateRig } from "../harness/gate-rig.ts";
@@ -17,12 +21,13 @@ import { workPolicy } from "../harness/work-policy.ts";
 import { installClient } from "./client-cache.ts";
 
 let program: string;
+let version: string;
 let rig: GateRig;
 let gate: RunningGate;
 let token: string;
 const folders: string[] = [];
 beforeAll(async () => {
-  ({ program } = installClient("codex", drive));
+  ({ program, version } = installClient("codex", drive));
   rig = await createGateRig();
   gate = await rig.gate({ policy: () => workPolicy() });
   token = await rig.token();
@@ -68,6 +73,23 @@ trace_exporter = "none"
 metrics_exporter = "none"
 `;
 
+async function installHooks(home: string, workspace: string, gateUrl: string): Promise<void> {
+  const plan = await planInstall({
+    room,
+    home,
+    form: "shell",
+    gateUrl,
+    token,
+    program,
+    clientVersion: version,
+    tools: { hasTimeout: true, node: process.execPath },
+  });
+  await applyChanges([...plan.ownFiles, ...plan.changes]);
+  await mkdir(join(home, "tmp"), { recursive: true });
+  const env = cleanEnvironment(home, program);
+  await room.setup.consent?.give({ argv: [program], env, workingDirectory: workspace, home }, plan.target);
+}
+
 /** Runs one turn of the real server behind the proxy, and ends both. */
 const runTurn = async (
   script: readonly (readonly ScriptedCall[])[],
@@ -78,6 +100,8 @@ const runTurn = async (
     /** Requests of the client before the turn. */
     readonly before?: (threadId: string, workspace: string) => readonly { method: string; params: Message }[];
     readonly meanwhile?: (threadId: string) => Promise<void>;
+    /** The hooks too are installed into the client's home, and trusted. */
+    readonly hasHooks?: boolean;
   } = {},
 ): Promise<Session> => {
   const base = await mkdtemp(join(tmpdir(), "app-server-"));
@@ -87,6 +111,7 @@ const runTurn = async (
   await mkdir(workspace);
   const model = await startScriptedModel(script);
   await writeFile(join(home, ".codex", "config.toml"), config(model.url));
+  if (options.hasHooks === true) await installHooks(home, workspace, options.gateUrl ?? gate.url);
   const [input, output] = [new PassThrough(), new PassThrough()];
   const proxy = startProxy({
     server: spawnServer({
@@ -227,6 +252,25 @@ describe("the real App Server behind the proxy", () => {
       },
     });
     expect(one.has("asked.txt")).toBe(true);
+  });
+
+  it("has one decision and one result of a command that its hooks see too", async () => {
+    const shipped = await rig.gate();
+    const one = await runTurn([[shell("ls -l")]], { gateUrl: shipped.url, hasHooks: true });
+    const types = await eventually(
+      () => typesOf(one.threadId),
+      // The session's end is the hooks' own, and comes last.
+      (told) => told.includes("agent.session.ended"),
+      { deadlineMs: 20_000, what: "the end of the session" },
+    );
+    const count = (type: string): number => types.filter((told) => told === type).length;
+    // Both were there: each tells of the turn.
+    expect(count("agent.turn.started")).toBe(2);
+    expect([count("agent.tool.requested"), count("agent.tool.completed")]).toEqual([1, 1]);
+    // One about the call, and one about the client's own question, which gives no right.
+    expect(count("agent.permission.requested")).toBe(1);
+    expect(count("agent.tool.authorized")).toBe(2);
+    expect(types.filter((type) => /diverged|ungated/.test(type))).toEqual([]);
   });
 
   it("lets no command of the client's own past the gate", async () => {
