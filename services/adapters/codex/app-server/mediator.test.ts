@@ -120,6 +120,27 @@ describe("a question of the server", () => {
     expect(gone.toServer).toEqual([]);
   });
 
+  it("waits on while the gate is away for a moment, and is a no once another ticket took the place of the one it waits for", async () => {
+    const until = "2026-12-01T00:00:00Z";
+    let asks = 0;
+    const away = rig(() => {
+      asks += 1;
+      if (asks === 2) return Promise.reject(new Error("away"));
+      return asks === 1 ? order("wait", { until })() : order("yes")();
+    });
+    away.mediator.fromServer(question(0));
+    await away.mediator.settled();
+    expect(away.toServer).toEqual([{ id: 0, result: { decision: "accept" } }]);
+    // This machine's clock says that the first one goes on.
+    let others = 0;
+    const behind = rig(() =>
+      (others += 1) < 3 ? order("wait", { until })() : order("wait", { until: "2026-12-01T00:15:00Z" })(),
+    );
+    behind.mediator.fromServer(question(0));
+    await behind.mediator.settled();
+    expect([others, behind.toServer]).toEqual([3, [{ id: 0, result: { decision: "decline" } }]]);
+  });
+
   it("that moves only the client goes to the client, whose answer goes back", async () => {
     const one = rig(order("no"));
     one.mediator.fromServer(question(5, "item/tool/requestUserInput"));

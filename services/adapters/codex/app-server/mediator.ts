@@ -144,15 +144,25 @@ export function createMediator(options: MediatorOptions): Mediator {
 
   /** A ticket is looked at again until it is settled or ends, or the question is gone. */
   async function askUntilSettled(payload: WireObject, key: string): Promise<ProxyOrder> {
+    let ticket: ProxyOrder | null = null;
     for (;;) {
-      const order = toKnownOrder(await options.ask(payload).catch(() => null));
+      const said = await options.ask(payload).catch(() => null);
+      // A gate that is away for a moment settles no ticket.
+      const order: ProxyOrder = said === null && ticket !== null ? ticket : toKnownOrder(said);
       if (order.order !== "wait") return order;
-      const untilMs = Date.parse(order.until ?? "");
-      if (!(options.nowMs() < untilMs) || ended.has(key) || isClosed) return { ...order, order: "no" };
+      ticket ??= order;
+      const untilMs = Date.parse(ticket.until ?? "");
+      // By a clock that is behind, the ticket ended at the gate, and another one took its place that nobody was shown.
+      const isAnother = Date.parse(order.until ?? "") - untilMs >= anotherMs;
+      if (isAnother || !(options.nowMs() < untilMs) || ended.has(key) || isClosed)
+        return { ...order, order: "no" };
       await options.waitMs(options.pollMs);
     }
   }
 }
+
+/** Ends of one ticket differ by rounding alone. */
+const anotherMs = 1_000;
 
 /** An order as the proxy takes it; whatever is none is a no. */
 export function toKnownOrder(order: unknown): ProxyOrder {
