@@ -1,6 +1,7 @@
 import { connect as connectTcp } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { Kafka, logLevel } from "kafkajs";
+import { mendFrames } from "./kafka-frames.ts";
 import { mendRequestQueue } from "./kafka-request-queue.ts";
 import type { KafkaEndpoint } from "./kafka.ts";
 import type { Log } from "./log.ts";
@@ -11,6 +12,7 @@ export type BrokerRoute = (host: string, port: number) => { readonly host: strin
 /** A kafkajs client for the endpoint, whose log lines go to ours: what kafkajs calls an error it mostly heals itself. */
 export function openKafka(endpoint: KafkaEndpoint, log: Log, route?: BrokerRoute): Kafka {
   mendRequestQueue();
+  mendFrames();
   return new Kafka({
     ...(route === undefined
       ? {}

@@ -1,6 +1,7 @@
 import { createRequire } from "node:module";
 import type { SASLOptions } from "kafkajs";
 import { Fault } from "../../schemas/faults.ts";
+import { mendFrames } from "./kafka-frames.ts";
 import { mendRequestQueue } from "./kafka-request-queue.ts";
 
 /**
@@ -87,6 +88,7 @@ interface LogEntry {
   readonly log: { readonly message: string; readonly broker?: string };
 }
 mendRequestQueue();
+mendFrames();
 
 /** Lowest version of each request that this client sends; above it what kafkajs knows and the broker offers. */
 const lowestVersion = { Produce: 3, Metadata: 4, InitProducerId: 0 } as const;

@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -234,14 +234,28 @@ const inAppServer: GatedForm = {
   },
 };
 
+/** Plugins of clients that are written in Python need one, as their clients do. */
+export const hasPython = spawnSync("python3", ["--version"]).status === 0;
+if (!hasPython)
+  process.stderr.write("python3 is not installed: the plugins of Hermes and MAF are not tried\n");
+
 /** Every form that can be run without its client. A client's own HTTP hooks cannot: what it makes of an answer is its own. */
 export const gatedForms: readonly GatedForm[] = [
   shim("hook.sh"),
   shim("hook.mjs"),
   inOpenCode,
   inOpenClaw,
-  inPython("the plugin of Hermes", "hermes.py", hermes, ".hermes/plugins/policy-hook-fabric/__init__.py"),
-  inPython("the middleware of MAF", "maf.py", maf, "python"),
+  ...(hasPython
+    ? [
+        inPython(
+          "the plugin of Hermes",
+          "hermes.py",
+          hermes,
+          ".hermes/plugins/policy-hook-fabric/__init__.py",
+        ),
+        inPython("the middleware of MAF", "maf.py", maf, "python"),
+      ]
+    : []),
   inHarness,
   inAppServer,
 ];
