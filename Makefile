@@ -33,7 +33,7 @@ test: setup build ## every test that fits in CI, on real servers
 
 test-faults: setup ## kill, delay, cut and restart things, with a ledger (half an hour); NAME=broker-reset picks cells, REPS=1 rounds
 	@node node_modules/typescript/bin/tsc -p tsconfig.bench.json
-	@FABRIC_TEST_FAULT_REPS=$(or $(REPS),3) node test/house/run-tests.mjs faults $(if $(NAME),--testNamePattern=$(NAME))
+	@FABRIC_TEST_FAULT_REPS=$(or $(REPS),3) node test/house/run-tests.mjs faults $(if $(NAME),"--testNamePattern=$(NAME)")
 
 test-histories: setup ## 200 random histories through real servers, against clean runs (half an hour); SEEDS=17 or 1-50 picks some
 	@FABRIC_TEST_HISTORY_SEEDS=$(or $(SEEDS),1-200) node test/house/run-tests.mjs histories
