@@ -57,7 +57,7 @@ export async function compareSessions(options: CompareOptions): Promise<readonly
       return {
         sessionId,
         calls: calls.length,
-        lastMs: Math.max(...calls.map(({ atMs }) => atMs)),
+        lastMs: calls.reduce((last, { atMs }) => Math.max(last, atMs), 0),
         isKnown: found?.isKnown === true,
         unknownTools,
       };

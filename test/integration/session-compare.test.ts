@@ -37,12 +37,12 @@ const use = (sessionId: string, id: string): string =>
     timestamp: at,
     message: { content: [{ type: "tool_use", id, name: "Bash", input: {} }] },
   });
-const end = (sessionId: string, id: string, content: unknown = "done"): string =>
+const end = (sessionId: string, id: string, content: unknown = "done", isError = false): string =>
   JSON.stringify({
     type: "user",
     sessionId,
     timestamp: at,
-    message: { content: [{ type: "tool_result", tool_use_id: id, content }] },
+    message: { content: [{ type: "tool_result", tool_use_id: id, content, is_error: isError }] },
   });
 function transcript(name: string, lines: readonly string[]): void {
   const folder = join(home, ".claude", "projects", "-w");
@@ -62,7 +62,7 @@ describe("a client's own records beside what the gate decided", () => {
       use("odd", "pending"),
       end("odd", "ran"),
       use("odd", "refused"),
-      end("odd", "refused", "<tool_use_error>InputValidationError</tool_use_error>"),
+      end("odd", "refused", "<tool_use_error>InputValidationError</tool_use_error>", true),
       end("odd", "of-nobody"),
       "[1]",
       '{"type":"assistant","sessionId":"odd","mess',
@@ -73,6 +73,15 @@ describe("a client's own records beside what the gate decided", () => {
     expect(await compare(Date.parse(at) + 1)).toEqual([]);
     rmSync(join(home, ".claude"), { recursive: true });
     expect(await compare()).toEqual([]);
+  });
+
+  it("name a call whose output reads like the client's own refusal", async () => {
+    const text = "<tool_use_error>";
+    transcript("sly", [
+      ...[use("sly", "a"), end("sly", "a", text), use("sly", "b"), end("sly", "b", [{ type: "text", text }])],
+      ...[use("sly", "c"), end("sly", "c", `Exit code 1\n${text}`, true)],
+    ]);
+    expect(await compare()).toMatchObject([{ sessionId: "sly", calls: 3 }]);
   });
 
   it("compare sessions of more calls than one question holds", async () => {

@@ -14,7 +14,7 @@ export const records: SessionRecords = {
         if (typeof sessionId !== "string" || !isJsonObject(message) || !Array.isArray(message["content"]))
           continue;
         for (const block of message["content"].filter(isJsonObject)) {
-          const { type, id, name, tool_use_id: callId, content } = block;
+          const { type, id, name, tool_use_id: callId, content, is_error: isError } = block;
           if (type === "tool_use" && typeof id === "string" && typeof name === "string") {
             const atMs = Date.parse(String(timestamp));
             open.set(id, { sessionId, callId: id, tool: name, atMs: Number.isNaN(atMs) ? 0 : atMs });
@@ -22,9 +22,18 @@ export const records: SessionRecords = {
           const call = type === "tool_result" ? open.get(String(callId)) : undefined;
           if (call === undefined) continue;
           open.delete(call.callId);
-          if (call.atMs >= sinceMs && !JSON.stringify(content ?? "").includes(ownRefusal)) yield call;
+          // What a tool prints is no refusal, whatever it reads like.
+          const neverRan = isError === true && toText(content).startsWith(ownRefusal);
+          if (call.atMs >= sinceMs && !neverRan) yield call;
         }
       }
     }
   },
 };
+
+/** A result's text: itself, or that of its first block. */
+function toText(content: unknown): string {
+  if (typeof content === "string") return content;
+  const [first] = Array.isArray(content) ? (content as readonly unknown[]) : [];
+  return isJsonObject(first) && typeof first["text"] === "string" ? first["text"] : "";
+}

@@ -3,7 +3,7 @@ import type { RecordedCall, SessionRecords } from "../../platform/session-record
 
 const called = new Set(["function_call", "custom_tool_call", "local_shell_call"]);
 /** What the client answers by itself: there is no such tool, or its arguments are none. No hook is asked then. */
-const ownRefusal = /^(?:unsupported call|failed to parse function arguments)/;
+const ownRefusal = /^(?:unsupported call: [\w.-]{1,128}$|failed to parse function arguments: )/;
 const ended = new Set(["function_call_output", "custom_tool_call_output"]);
 
 /** Rollouts, a line an item; the first one names the session. Seen with 0.169.0. */
