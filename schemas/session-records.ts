@@ -4,7 +4,11 @@ import { z } from "zod";
 export const comparedSessionsMax = 100;
 export const comparedCallsMax = 500;
 
-const id = z.string().min(1).max(256);
+const id = z
+  .string()
+  .min(1)
+  .max(256)
+  .regex(/^\P{Cc}+$/u, "an id holds no control characters");
 
 /** Sessions of one runtime as its client recorded them, for a comparison with what the gate decided. */
 export const compareSessionsSchema = z.strictObject({

@@ -30,6 +30,8 @@ export interface CompareOptions {
 }
 
 const askMaxMs = 10_000;
+/** Of one question: with the longest ids a third of what the gate takes in. */
+const questionCallsMax = 5_000;
 
 /**
  * Compares a client's own records with what the gate decided, the newest session first. Ids alone leave the machine. Throws
@@ -78,8 +80,21 @@ function* toQuestions(
       call_ids: ids.slice(at * comparedCallsMax, (at + 1) * comparedCallsMax),
     }));
   });
-  for (let at = 0; at < parts.length; at += comparedSessionsMax)
-    yield { runtime, sessions: parts.slice(at, at + comparedSessionsMax) };
+  let question: (typeof parts)[number][] = [];
+  let calls = 0;
+  for (const part of parts) {
+    if (
+      question.length >= comparedSessionsMax ||
+      (calls > 0 && calls + part.call_ids.length > questionCallsMax)
+    ) {
+      yield { runtime, sessions: question };
+      question = [];
+      calls = 0;
+    }
+    question.push(part);
+    calls += part.call_ids.length;
+  }
+  if (question.length > 0) yield { runtime, sessions: question };
 }
 
 async function ask({ gateUrl, token, signal }: CompareOptions, question: CompareSessions) {

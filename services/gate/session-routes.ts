@@ -33,22 +33,18 @@ export function registerSessionRoutes(app: HttpServer, options: SessionRouteOpti
     const named = options.runtimeOf(runtime);
     if (named === null) throw new Fault("RUNTIME_UNKNOWN");
     const origin = options.toOrigin(request);
-    const keys = sessions.map(({ session_id: id }) => toSessionKey(origin.tenantId, runtime, id));
-    const found = await options.database.query<{ session_key: string; calls: readonly (string | null)[] }>(
-      `SELECT session_key, array_agg(request ->> 'tool_call_id') AS calls FROM gate.decisions
-       WHERE session_key = ANY ($1::uuid[]) AND tenant_id = $2 GROUP BY session_key`,
-      [keys, origin.tenantId],
-    );
-    const decided = new Map(found.rows.map((row) => [row.session_key, new Set(row.calls)]));
+    const asked = sessions.map(({ session_id: id, call_ids: calls }) => ({
+      id,
+      calls,
+      key: toSessionKey(origin.tenantId, runtime, id),
+    }));
+    const { known, decided } = await findDecided(options.database, origin.tenantId, asked);
     const compared: ComparedSessions = {
-      sessions: sessions.map(({ session_id: id, call_ids: calls }, at) => {
-        const known = decided.get(keys[at] ?? "");
-        return {
-          session_id: id,
-          is_known: known !== undefined,
-          unknown_call_ids: calls.filter((call) => known?.has(call) !== true),
-        };
-      }),
+      sessions: asked.map(({ id, calls, key }) => ({
+        session_id: id,
+        is_known: known.has(key),
+        unknown_call_ids: calls.filter((call) => decided.get(key)?.has(call) !== true),
+      })),
     };
     for (const session of compared.sessions) {
       if (session.unknown_call_ids.length === 0) continue;
@@ -58,6 +54,32 @@ export function registerSessionRoutes(app: HttpServer, options: SessionRouteOpti
     }
     return reply.send(compared);
   });
+}
+
+/** Sessions with any decision, and of the named calls those with one; each found by an index, however long its session is. */
+async function findDecided(
+  database: Database,
+  tenantId: string,
+  asked: readonly { readonly key: string; readonly calls: readonly string[] }[],
+): Promise<{ readonly known: ReadonlySet<string>; readonly decided: ReadonlyMap<string, Set<string>> }> {
+  const pairs = asked.flatMap(({ key, calls }) => calls.map((call) => ({ key, call })));
+  const [sessions, calls] = await Promise.all([
+    database.query<{ session: string }>(
+      `SELECT a.session FROM unnest($1::uuid[]) AS a(session)
+       WHERE EXISTS (SELECT FROM gate.decisions AS d WHERE d.session_key = a.session AND d.tenant_id = $2)`,
+      [asked.map(({ key }) => key), tenantId],
+    ),
+    database.query<{ session: string; call: string }>(
+      `SELECT a.session, a.call FROM unnest($1::uuid[], $2::text[]) AS a(session, call)
+       WHERE EXISTS (SELECT FROM gate.decisions AS d
+         WHERE d.session_key = a.session AND d.request ->> 'tool_call_id' = a.call AND d.tenant_id = $3)`,
+      [pairs.map(({ key }) => key), pairs.map(({ call }) => call), tenantId],
+    ),
+  ]);
+  const decided = new Map<string, Set<string>>();
+  for (const { session, call } of calls.rows)
+    decided.set(session, (decided.get(session) ?? new Set()).add(call));
+  return { known: new Set(sessions.rows.map(({ session }) => session)), decided };
 }
 
 const namedCallsMax = 5;
