@@ -29,6 +29,13 @@ import { eventually } from "./eventually.ts";
 import { projectDir } from "./stack.ts";
 import { createTopics } from "./topics.ts";
 
+/**
+ * Callers of these services are refused a third of their calls. A breaker that catches up reads refusals before it has read
+ * what was allowed beside them, and would hold such an agent: here it watches fan-out alone.
+ */
+const breakerText = `thresholds:
+  - { scope: agent, measure: fan_out, window_seconds: 60, limit: 25, min_count: 1 }
+`;
 const binary = join(projectDir, "dist", "services", "app", "main.js");
 /** Two cores may start a dozen of them at once. */
 const startDeadlineMs = 300_000;
@@ -101,11 +108,13 @@ export async function openServiceRig(
     auth: join(dir, "auth.json"),
     capability: join(dir, "capability.json"),
     seal: join(dir, "seal.pem"),
+    breaker: join(dir, "breaker.yaml"),
   };
   await createKekFile(files.kek);
   await createAuthKeysFile(files.auth);
   await createCapabilityKeysFile(files.capability);
   await writeFile(files.seal, newSealKeyPem(), { mode: 0o600 });
+  await writeFile(files.breaker, breakerText);
   await sql.query("INSERT INTO access.tenants (tenant_id) VALUES ($1) ON CONFLICT DO NOTHING", [
     serviceTenant,
   ]);
@@ -134,6 +143,7 @@ export async function openServiceRig(
     FABRIC_AUTH_KEYS_FILE: files.auth,
     FABRIC_CAPABILITY_KEYS_FILE: files.capability,
     FABRIC_SEAL_KEY_FILE: files.seal,
+    FABRIC_BREAKER_FILE: files.breaker,
     // The real budget is a matter for the bench; here a dozen processes share two cores.
     FABRIC_GATE_BUDGET_MS: "20000",
     FABRIC_DATABASE_URL_ADMIN: database.url,
